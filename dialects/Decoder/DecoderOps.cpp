@@ -1,0 +1,124 @@
+//===- DecoderOps.cpp - verifiers of decoder ops ----------------------------===//
+//
+// Shapes and layouts are verified from the factor models (DecoderFactors.cpp);
+// what stands here is about attributes and element types.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Decoder/Decoder.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace layline::decoder;
+
+#define GET_OP_CLASSES
+#include "dialects/Decoder/DecoderOps.cpp.inc"
+
+LogicalResult WeightOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (getKey().empty())
+    return emitOpError("has an empty key");
+  if (!type.hasStaticShape())
+    return emitOpError("\"") << getKey() << "\" has the type " << type
+                             << ", expected a static shape";
+  ArrayRef<int64_t> stored = getStoredShape();
+  if (stored.empty())
+    return emitOpError("\"") << getKey() << "\" has no stored shape";
+  SmallVector<int64_t> shape;
+  if (isStacked()) {
+    if (type.getRank() == 0)
+      return emitOpError("\"") << getKey() << "\" is a stack without a count";
+    shape.push_back(type.getDimSize(0));
+  }
+  llvm::append_range(shape, stored);
+  if (std::optional<ArrayRef<int64_t>> rows = getRows()) {
+    if (rows->size() != 2 || (*rows)[0] < 0 || (*rows)[0] >= (*rows)[1] ||
+        (*rows)[1] > stored[0])
+      return emitOpError("\"")
+             << getKey() << "\" takes the rows [" << *rows << "] of "
+             << stored[0] << ", expected a window [begin, end) inside";
+    shape[isStacked()] = (*rows)[1] - (*rows)[0];
+  }
+  if (ArrayRef<int64_t>(shape) != type.getShape())
+    return emitOpError("\"") << getKey() << "\" has the shape ["
+                             << type.getShape() << "], expected [" << shape
+                             << "] from the stored tensor";
+  return success();
+}
+
+LogicalResult NormOp::verify() {
+  double eps = getEps().convertToDouble();
+  if (!std::isfinite(eps) || eps <= 0)
+    return emitOpError("has eps ") << eps << ", expected a positive number";
+  if (!std::isfinite(getWeightOffset().convertToDouble()))
+    return emitOpError("has a weight offset that is not finite");
+  if (getBias() && getKind() != NormKind::Layer)
+    return emitOpError("has a bias, which only a layer norm takes");
+  return success();
+}
+
+LogicalResult SplitHeadsOp::verify() { return success(); }
+LogicalResult MergeHeadsOp::verify() { return success(); }
+
+LogicalResult RopeOp::verify() {
+  int64_t width = cast<RankedTensorType>(getInput().getType()).getShape().back();
+  int64_t rotary = 2 * getTable().getInvFreq().size();
+  if (rotary > width)
+    return emitOpError("rotates ")
+           << rotary << " features of a head that has " << width;
+  return success();
+}
+
+LogicalResult CacheOp::verify() {
+  auto rows = cast<RankedTensorType>(getRows().getType());
+  if (rows.getElementType() !=
+      cast<RankedTensorType>(getType()).getElementType())
+    return emitOpError("stores ") << rows.getElementType() << " as "
+                                  << getType();
+  bool positions = getPlane() == Plane::Positions;
+  if (positions != isa<IntegerType>(rows.getElementType()))
+    return emitOpError("stores ")
+           << rows.getElementType() << " in the plane "
+           << stringifyPlane(getPlane()) << ", expected "
+           << (positions ? "integers" : "floats");
+  if (positions ? getLayer() != -1 : getLayer() < 0)
+    return emitOpError("has the layer ")
+           << getLayer() << ", expected "
+           << (positions ? "-1 for the cache of positions" : "0 or more");
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  int64_t heads = cast<RankedTensorType>(getQuery().getType()).getDimSize(1);
+  int64_t kvHeads = cast<RankedTensorType>(getKeys().getType()).getDimSize(1);
+  if (kvHeads < 1 || heads % kvHeads)
+    return emitOpError("has ") << heads << " query heads for " << kvHeads
+                               << " KV heads, expected a multiple";
+  double scale = getScale().convertToDouble();
+  if (!std::isfinite(scale) || scale <= 0)
+    return emitOpError("has the scale ")
+           << scale << ", expected a positive number";
+  if (getWindow() && static_cast<int64_t>(*getWindow()) < 1)
+    return emitOpError("has a window of ")
+           << static_cast<int64_t>(*getWindow())
+           << " keys, expected at least 1";
+  return success();
+}
+
+LogicalResult RouterOp::verify() {
+  int64_t experts = cast<RankedTensorType>(getLogits().getType()).getDimSize(1);
+  int64_t topK = getTopK();
+  int64_t width = cast<RankedTensorType>(getIds().getType()).getDimSize(1);
+  if (topK < 1 || topK > experts)
+    return emitOpError("takes the top ")
+           << topK << " of " << experts << " experts";
+  if (width != topK)
+    return emitOpError("takes the top ")
+           << topK << ", but its results have the width " << width;
+  return success();
+}
+
+LogicalResult ScaleOp::verify() {
+  if (!std::isfinite(getFactor().convertToDouble()))
+    return emitOpError("has a factor that is not finite");
+  return success();
+}

@@ -1,0 +1,341 @@
+//===- DecoderOps.td - the ops of a decoder stack -------------*- tablegen -*-===//
+#ifndef LAYLINE_DECODER_OPS
+#define LAYLINE_DECODER_OPS
+
+include "DecoderAttrs.td"
+include "dialects/Grid/GridInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Decoder_Float : RankedTensorOf<[AnyFloat]>;
+def Decoder_Index : RankedTensorOf<[I64, I32]>;
+def Decoder_Any : RankedTensorOf<[AnyFloat, I64, I32]>;
+
+// Every op has a factor model; shapes and layouts are verified from it.
+class Decoder_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Decoder_Dialect, mnemonic, !listconcat(
+        [Pure, DeclareOpInterfaceMethods<LayoutOpInterface>], traits)> {
+  let results = (outs Decoder_Float:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+// ... and names the factor that tensor parallelism splits.
+class Decoder_SplitOp<string mnemonic, string factor, list<Trait> traits = []>
+    : Decoder_Op<mnemonic, traits> {
+  let extraClassDeclaration =
+    "::llvm::StringRef getTensorParallelFactor() { return \"" # factor # "\"; }";
+}
+
+defvar Rowwise = DeclareOpInterfaceMethods<RowwiseOpInterface>;
+defvar RowwiseContraction = DeclareOpInterfaceMethods<RowwiseOpInterface, ["hasContraction"]>;
+defvar PartialLinear = DeclareOpInterfaceMethods<PartialLinearOpInterface>;
+defvar PartialLinearSum = DeclareOpInterfaceMethods<PartialLinearOpInterface, ["getAddends"]>;
+defvar Positioned = DeclareOpInterfaceMethods<PositionedOpInterface>;
+
+def Decoder_WeightOp : Decoder_Op<"weight"> {
+  let summary = "A tensor of the checkpoint.";
+  let description = [{
+    `key` is the tensor's name in the safetensors file and `stored_shape` its
+    shape there. `rows` selects a window of its first dimension: a fused QKV
+    tensor is three weights. If the key contains `{expert}`, the weight is the
+    stack of that tensor over all experts, and the result has the expert in front.
+
+    Example:
+
+    ```mlir
+    %w = decoder.weight {key = "model.norm.weight", stored_shape = array<i64: 64>} : () -> tensor<64xbf16>
+    %k = decoder.weight {key = "model.layers.0.self_attn.qkv_proj.weight",
+                         stored_shape = array<i64: 96, 64>, rows = array<i64: 64, 80>} : () -> tensor<16x64xbf16>
+    ```
+
+    Constraints:
+    * the key is not empty; the result's shape is static.
+    * the result's shape is the stored one, with `rows` and the stack applied.
+    * the window lies in the stored tensor and is not empty.
+  }];
+  let arguments = (ins StrAttr:$key, DenseI64ArrayAttr:$stored_shape,
+                       OptionalAttr<DenseI64ArrayAttr>:$rows);
+  let extraClassDeclaration = [{
+    /// The key stands for one tensor per expert.
+    bool isStacked() { return getKey().contains("{expert}"); }
+  }];
+  let hasVerifier = 1;
+}
+
+def Decoder_EmbeddingOp : Decoder_SplitOp<"embedding", "vocabulary"> {
+  let summary = "Rows of the embedding table.";
+  let description = [{
+    With the vocabulary split, an id outside a rank's part gives a zero row
+    there: the result owes the sum.
+
+    Example:
+
+    ```mlir
+    %x = decoder.embedding %ids, %table : (tensor<?xi64>, tensor<128x64xbf16>) -> tensor<?x64xbf16>
+    ```
+  }];
+  let arguments = (ins Decoder_Index:$ids, Decoder_Float:$table);
+}
+
+def Decoder_NormOp : Decoder_Op<"norm", [Rowwise]> {
+  let summary = "RMSNorm or LayerNorm over the last dimension.";
+  let description = [{
+    rms: x / sqrt(mean(x^2) + eps) * (weight_offset + w)
+    layer: (x - mean(x)) / sqrt(var(x) + eps) * (weight_offset + w) + bias
+
+    Of a tensor [tokens, heads, width] every head is normalised by itself.
+
+    Example:
+
+    ```mlir
+    %y = decoder.norm %x, %w {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64}
+       : (tensor<?x64xbf16>, tensor<64xbf16>) -> tensor<?x64xbf16>
+    ```
+
+    Constraints:
+    * the input has 2 or 3 dimensions, the weight 1: the width.
+    * eps is positive and finite, weight_offset finite.
+    * only a layer norm has a bias.
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_Float:$weight, Optional<Decoder_Float>:$bias,
+                       Decoder_NormKindAttr:$kind, F64Attr:$eps,
+                       DefaultValuedAttr<F64Attr, "0.0">:$weight_offset);
+  let hasVerifier = 1;
+}
+
+def Decoder_LinearOp : Decoder_Op<"linear", [RowwiseContraction, PartialLinearSum]> {
+  let summary = "y[t, o] = sum_i x[t, i] w[o, i] + bias[o]";
+  let description = [{
+    Example:
+
+    ```mlir
+    %y = decoder.linear %x, %w : (tensor<?x64xbf16>, tensor<128x64xbf16>) -> tensor<?x128xbf16>
+    ```
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_Float:$weight, Optional<Decoder_Float>:$bias);
+}
+
+def Decoder_LogitsOp : Decoder_SplitOp<"logits", "vocabulary", [RowwiseContraction, PartialLinear]> {
+  let summary = "The scores of all vocabulary entries: a linear without bias.";
+  let description = [{
+    Example:
+
+    ```mlir
+    %l = decoder.logits %x, %w : (tensor<?x64xbf16>, tensor<128x64xbf16>) -> tensor<?x128xbf16>
+    ```
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_Float:$weight);
+}
+
+def Decoder_SplitHeadsOp : Decoder_Op<"split_heads", [Rowwise, PartialLinear]> {
+  let summary = "[tokens, heads * width] seen as [tokens, heads, width].";
+  let description = [{
+    Example:
+
+    ```mlir
+    %q = decoder.split_heads %x : (tensor<?x128xbf16>) -> tensor<?x8x16xbf16>
+    ```
+
+    Constraints:
+    * the result has three dimensions.
+  }];
+  let arguments = (ins Decoder_Float:$input);
+  let hasVerifier = 1;
+}
+
+def Decoder_MergeHeadsOp : Decoder_Op<"merge_heads", [Rowwise, PartialLinear]> {
+  let summary = "[tokens, heads, width] seen as [tokens, heads * width].";
+  let description = [{
+    Example:
+
+    ```mlir
+    %x = decoder.merge_heads %o : (tensor<?x8x16xbf16>) -> tensor<?x128xbf16>
+    ```
+
+    Constraints:
+    * the operand has three dimensions.
+  }];
+  let arguments = (ins Decoder_Float:$input);
+  let hasVerifier = 1;
+}
+
+def Decoder_RopeOp : Decoder_Op<"rope", [Rowwise, Positioned]> {
+  let summary = "Rotates pairs of features of each head by the row's position.";
+  let description = [{
+    The first 2 * (number of frequencies) features of every head are rotated,
+    the rest pass. Positions are global: they travel with the rows.
+
+    Example:
+
+    ```mlir
+    %k = decoder.rope %x, %positions {style = #decoder.rope_style<half>, table = #decoder.rope_table<[1.0, 0.1], factor 1.0>}
+       : (tensor<?x2x16xbf16>, tensor<?xi64>) -> tensor<?x2x16xbf16>
+    ```
+
+    Constraints:
+    * the rotated width is at most the head width.
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_Index:$positions,
+                       Decoder_RopeStyleAttr:$style, Decoder_RopeTableAttr:$table);
+  let hasVerifier = 1;
+}
+
+def Decoder_CacheOp : Decoder_Op<"cache", [DeclareOpInterfaceMethods<RowCarrierOpInterface>]> {
+  let summary = "The cached rows followed by the rows of this step.";
+  let description = [{
+    The rows are appended to the cache of that layer and plane and stay there
+    for later steps. The one cache of positions has the layer -1.
+
+    Example:
+
+    ```mlir
+    %keys = decoder.cache %k {layer = 0, plane = #decoder.plane<key>} : (tensor<?x2x16xbf16>) -> tensor<?x2x16xbf16>
+    ```
+
+    Constraints:
+    * operand and result have the same type but for their layouts.
+    * positions are integers of layer -1; keys and values are floats of a layer >= 0.
+  }];
+  let arguments = (ins Decoder_Any:$rows, SI64Attr:$layer, Decoder_PlaneAttr:$plane);
+  let results = (outs Decoder_Any:$result);
+  let hasVerifier = 1;
+}
+
+def Decoder_AttentionOp : Decoder_SplitOp<"attention", "heads", [Positioned]> {
+  let summary = "Softmax attention of each query head over the keys it may see.";
+  let description = [{
+    Query head h of `heads` reads KV head h / (heads / kv_heads). Key row s is
+    visible to query row t iff not causal or pos[s] <= pos[t], and, with a
+    window W, pos[t] - pos[s] < W (W keys, itself included).
+
+    Query rows and heads may be split; the keys and values that a rank's queries
+    look at must be there: all rows, and exactly the KV heads its heads read.
+
+    Example:
+
+    ```mlir
+    %o = decoder.attention %q, %keys, %values, %positions, %key_positions {scale = 0.25 : f64, causal = true}
+       : (tensor<?x8x16xbf16>, tensor<?x2x16xbf16>, tensor<?x2x16xbf16>, tensor<?xi64>, tensor<?xi64>) -> tensor<?x8x16xbf16>
+    ```
+
+    Constraints:
+    * the number of query heads is a multiple of the number of KV heads.
+    * the scale is finite and positive; a window is at least 1.
+  }];
+  let arguments = (ins Decoder_Float:$query, Decoder_Float:$keys, Decoder_Float:$values,
+                       Decoder_Index:$positions, Decoder_Index:$key_positions,
+                       F64Attr:$scale, BoolAttr:$causal, OptionalAttr<I64Attr>:$window);
+  let hasVerifier = 1;
+}
+
+def Decoder_ActivationOp : Decoder_SplitOp<"activation", "features", [Rowwise]> {
+  let summary = "An element-wise function.";
+  let description = [{
+    Example:
+
+    ```mlir
+    %y = decoder.activation %x {function = #decoder.function<gelu>} : (tensor<?x64xbf16>) -> tensor<?x64xbf16>
+    ```
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_ActivationAttr:$function);
+}
+
+def Decoder_GatedActivationOp : Decoder_SplitOp<"gated_activation", "features", [Rowwise]> {
+  let summary = "f(gate) * up";
+  let description = [{
+    Example:
+
+    ```mlir
+    %y = decoder.gated_activation %gate, %up {function = #decoder.function<silu>}
+       : (tensor<?x32xbf16>, tensor<?x32xbf16>) -> tensor<?x32xbf16>
+    ```
+  }];
+  let arguments = (ins Decoder_Float:$gate, Decoder_Float:$up, Decoder_ActivationAttr:$function);
+}
+
+def Decoder_RouterOp : Decoder_Op<"router", [Rowwise]> {
+  let summary = "The top_k experts of each row and their weights.";
+  let description = [{
+    Scores are the softmax (or sigmoid) of the logits; the top_k largest are
+    taken, largest first, ties by the lower number. With `renormalize` their
+    weights are divided by their sum.
+
+    Example:
+
+    ```mlir
+    %ids, %weights = decoder.router %logits {top_k = 2, scoring = #decoder.scoring<softmax>, renormalize = true}
+       : (tensor<?x8xbf16>) -> (tensor<?x2xi32>, tensor<?x2xbf16>)
+    ```
+
+    Constraints:
+    * top_k is at least 1 and at most the number of experts, and the results' width.
+  }];
+  let arguments = (ins Decoder_Float:$logits, I64Attr:$top_k, Decoder_ScoringAttr:$scoring, BoolAttr:$renormalize);
+  let results = (outs Decoder_Index:$ids, Decoder_Float:$weights);
+  let hasVerifier = 1;
+}
+
+def Decoder_ExpertsOp : Decoder_SplitOp<"experts", "features", [RowwiseContraction]> {
+  let summary = "The weighted sum of the chosen experts' gated MLPs.";
+  let description = [{
+    y[t] = sum_k weights[t, k] * down_e (f(gate_e x[t]) * up_e x[t]) with
+    e = ids[t, k]. Weights are stacks: gate and up [experts, features, in], down
+    [experts, out, features].
+
+    Example:
+
+    ```mlir
+    %y = decoder.experts %x, %ids, %weights, %gate, %up, %down {function = #decoder.function<silu>}
+       : (tensor<?x64xbf16>, tensor<?x2xi32>, tensor<?x2xbf16>, tensor<8x16x64xbf16>, tensor<8x16x64xbf16>, tensor<8x64x16xbf16>) -> tensor<?x64xbf16>
+    ```
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_Index:$ids, Decoder_Float:$weights,
+                       Decoder_Float:$gate, Decoder_Float:$up, Decoder_Float:$down,
+                       Decoder_ActivationAttr:$function);
+}
+
+def Decoder_AddOp : Decoder_Op<"add", [Rowwise, PartialLinearSum, Commutative]> {
+  let summary = "The sum of two values of one shape: the residual add.";
+  let description = [{
+    Example:
+
+    ```mlir
+    %h = decoder.add %residual, %x : (tensor<?x64xbf16>, tensor<?x64xbf16>) -> tensor<?x64xbf16>
+    ```
+
+    Constraints:
+    * both hold the same rows and owe the same sums.
+  }];
+  let arguments = (ins Decoder_Float:$lhs, Decoder_Float:$rhs);
+}
+
+def Decoder_ScaleOp : Decoder_Op<"scale", [Rowwise, PartialLinear]> {
+  let summary = "The value times a constant.";
+  let description = [{
+    Example:
+
+    ```mlir
+    %y = decoder.scale %x {factor = 0.22 : f64} : (tensor<?x64xbf16>) -> tensor<?x64xbf16>
+    ```
+
+    Constraints:
+    * the factor is finite.
+  }];
+  let arguments = (ins Decoder_Float:$input, F64Attr:$factor);
+  let hasVerifier = 1;
+}
+
+def Decoder_CastOp : Decoder_Op<"cast", [Rowwise]> {
+  let summary = "The value in another floating-point type.";
+  let description = [{
+    A value that owes a sum is not cast: rounding is not linear.
+
+    Example:
+
+    ```mlir
+    %y = decoder.cast %x : (tensor<?x64xbf16>) -> tensor<?x64xf32>
+    ```
+  }];
+  let arguments = (ins Decoder_Float:$input);
+}
+
+#endif // LAYLINE_DECODER_OPS

@@ -1,0 +1,324 @@
+//===- Factors.cpp - the layout rules, from factor models -------------------===//
+#include "dialects/Grid/Factors.h"
+#include "dialects/Grid/Grid.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace layline::grid;
+
+std::optional<unsigned> FactorModel::find(StringRef name) const {
+  for (auto [index, factor] : llvm::enumerate(factors))
+    if (factor.name == name)
+      return index;
+  return std::nullopt;
+}
+
+SmallVector<unsigned, 3> layline::grid::getRowOperands(const FactorModel &model) {
+  SmallVector<unsigned, 3> rows;
+  for (auto [index, dims] : llvm::enumerate(model.operands))
+    if (!dims.empty() && model.factors[dims[0].factor].name == kTokens)
+      rows.push_back(index);
+  return rows;
+}
+
+LayoutAttr layline::grid::getLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<LayoutAttr>(tensor.getEncoding())
+                : LayoutAttr();
+}
+
+RankedTensorType layline::grid::withLayout(RankedTensorType type,
+                                           LayoutAttr layout) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), layout);
+}
+
+namespace {
+
+/// The split that the dimensions seen so far give to each factor.
+class FactorSplits {
+public:
+  FactorSplits(const FactorModel &model, EmitError emitError)
+      : model(model), emitError(emitError), states(model.factors.size()) {}
+
+  LogicalResult addOperand(unsigned operand, LayoutAttr layout);
+  /// Rules between factors: one axis splits one factor; KV heads follow their
+  /// readers.
+  LogicalResult finish();
+  SplitAttr get(unsigned factor) const { return states[factor].split; }
+
+private:
+  struct State {
+    bool seen = false;
+    unsigned operand = 0;
+    SplitAttr split;
+  };
+
+  const FactorModel &model;
+  EmitError emitError;
+  SmallVector<State, 6> states;
+};
+
+} // namespace
+
+static std::string describe(SplitAttr split) {
+  if (!split)
+    return "whole";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "split as " << Attribute(split);
+  return text;
+}
+
+LogicalResult FactorSplits::addOperand(unsigned operand, LayoutAttr layout) {
+  for (auto [dim, bound] : llvm::enumerate(model.operands[operand])) {
+    const Factor &factor = model.factors[bound.factor];
+    State &state = states[bound.factor];
+    SplitAttr split = layout.getDims()[dim];
+    if (split && factor.kind == FactorKind::NeedWhole)
+      return emitError() << "needs dimension " << dim << " (" << factor.name
+                         << ") of operand #" << operand
+                         << " whole, but it is split over " << split.getAxis()
+                         << "; gather it first";
+    if (split && split.getUnit() % bound.unit)
+      return emitError() << "operand #" << operand << " is split in units of "
+                         << split.getUnit() << " elements in dimension " << dim
+                         << ", which cut items of " << bound.unit << " ("
+                         << factor.name << ")";
+    if (split)
+      split = split.withUnit(split.getUnit() / bound.unit);
+    if (!state.seen) {
+      state = {true, operand, split};
+      continue;
+    }
+    if (state.split != split)
+      return emitError() << "takes operands that hold different parts of '"
+                         << factor.name << "': operand #" << state.operand
+                         << " is " << describe(state.split) << ", operand #"
+                         << operand << " is " << describe(split);
+  }
+  return success();
+}
+
+LogicalResult FactorSplits::finish() {
+  for (unsigned i = 0, e = states.size(); i < e; ++i) {
+    const Factor &factor = model.factors[i];
+    SplitAttr split = states[i].split;
+    if (factor.kind == FactorKind::ReadBy) {
+      SplitAttr readers = states[factor.readers].split;
+      if (!split)
+        continue;
+      if (!readers || readers.getKind() != PartitionKind::Block ||
+          readers.getAxis() != split.getAxis() || readers.getUnit() != 1 ||
+          split.getKind() != PartitionKind::Readers || split.getUnit() != 1 ||
+          split.getArgument() != factor.numReaders)
+        return emitError() << "'" << factor.name << "' is " << describe(split)
+                           << " while '" << model.factors[factor.readers].name
+                           << "' is " << describe(readers)
+                           << ": a rank would not hold the KV heads that its "
+                              "query heads read";
+      continue;
+    }
+    if (split && !split.isPartition() && factor.kind == FactorKind::Reduction)
+      return emitError() << "sums over '" << factor.name << "', which is "
+                         << describe(split)
+                         << ": items held by several ranks would count more "
+                            "than once";
+    for (unsigned j = i + 1; split && j < e; ++j) {
+      SplitAttr other = states[j].split;
+      if (!other || other.getAxis() != split.getAxis() ||
+          model.factors[j].kind == FactorKind::ReadBy)
+        continue;
+      return emitError() << "splits '" << factor.name << "' and '"
+                         << model.factors[j].name << "' over one axis "
+                         << split.getAxis()
+                         << ": its ranks cover only the diagonal blocks of "
+                            "the two";
+    }
+  }
+  return success();
+}
+
+/// Which sums the results owe, and whether every operand may owe what it does.
+static LogicalResult inferOwes(Operation *op, const FactorModel &model,
+                               const FactorSplits &splits,
+                               ArrayRef<LayoutAttr> operands,
+                               SmallVectorImpl<StringAttr> &owes,
+                               EmitError emitError) {
+  auto linear = dyn_cast<PartialLinearOpInterface>(op);
+  SmallVector<unsigned, 2> addends;
+  if (linear)
+    addends = linear.getAddends();
+  std::optional<unsigned> owing;
+  auto add = [&](StringAttr axis) {
+    if (!llvm::is_contained(owes, axis))
+      owes.push_back(axis);
+  };
+  for (auto [index, layout] : llvm::enumerate(operands)) {
+    if (!layout.owesAnything())
+      continue;
+    if (!linear || !linear.isLinearIn(index)) {
+      InFlightDiagnostic diag = emitError()
+                                << "takes a value that owes a sum over "
+                                << layout.getOwes().front()
+                                << "; reduce it first";
+      if (Operation *producer = op->getOperand(index).getDefiningOp())
+        diag.attachNote(producer->getLoc()) << "the sum is owed since here";
+      return diag;
+    }
+    // The product of two sums is not the sum of the products.
+    if (owing && !llvm::is_contained(addends, index))
+      return emitError() << "takes two values that owe sums (operands #"
+                         << *owing << " and #" << index
+                         << ") and is not linear in both at once";
+    owing = index;
+    for (StringAttr axis : layout.getOwes())
+      add(axis);
+  }
+  for (auto [index, factor] : llvm::enumerate(model.factors)) {
+    SplitAttr split = splits.get(index);
+    if (!split)
+      continue;
+    if (owing && operands[*owing].owesOver(split.getAxis()))
+      return emitError() << "splits '" << factor.name << "' over "
+                         << split.getAxis() << ", over which operand #"
+                         << *owing << " owes a sum";
+    if (factor.kind == FactorKind::Reduction)
+      add(split.getAxis());
+  }
+  llvm::sort(owes, [](StringAttr a, StringAttr b) {
+    return a.getValue() < b.getValue();
+  });
+  for (unsigned addend : addends)
+    if (operands[addend].getOwes() != ArrayRef<StringAttr>(owes)) {
+      SmallVector<StringAttr> missing;
+      for (StringAttr axis : owes)
+        if (!operands[addend].owesOver(axis))
+          missing.push_back(axis);
+      InFlightDiagnostic diag =
+          emitError() << "adds operand #" << addend
+                      << ", which owes no sum over "
+                      << missing.front()
+                      << ", to a value that does: it would be added once per "
+                         "rank; add it after the reduction";
+      if (owing)
+        if (Operation *producer = op->getOperand(*owing).getDefiningOp())
+          diag.attachNote(producer->getLoc()) << "the sum is owed since here";
+      return diag;
+    }
+  return success();
+}
+
+LogicalResult layline::grid::inferLayouts(Operation *op,
+                                          ArrayRef<LayoutAttr> operands,
+                                          SmallVectorImpl<LayoutAttr> &results,
+                                          EmitError emitError) {
+  FactorModel model;
+  cast<LayoutOpInterface>(op).getFactors(model);
+  FactorSplits splits(model, emitError);
+  for (auto [index, layout] : llvm::enumerate(operands))
+    if (failed(splits.addOperand(index, layout)))
+      return failure();
+  if (failed(splits.finish()))
+    return failure();
+  SmallVector<StringAttr> owes;
+  if (failed(inferOwes(op, model, splits, operands, owes, emitError)))
+    return failure();
+  for (const auto &dims : model.results) {
+    SmallVector<SplitAttr> layout;
+    for (DimFactor bound : dims) {
+      SplitAttr split = splits.get(bound.factor);
+      layout.push_back(split ? split.withUnit(split.getUnit() * bound.unit)
+                             : split);
+    }
+    results.push_back(LayoutAttr::get(op->getContext(), layout, owes));
+  }
+  return success();
+}
+
+/// Every dimension bound to a factor has the same number of items.
+static LogicalResult verifyShapes(Operation *op, const FactorModel &model) {
+  struct Extent {
+    int64_t items = -1;
+    std::string where;
+  };
+  SmallVector<Extent, 6> extents(model.factors.size());
+  auto check = [&](Type type, ArrayRef<DimFactor> dims,
+                   const Twine &where) -> LogicalResult {
+    auto tensor = cast<RankedTensorType>(type);
+    if (static_cast<size_t>(tensor.getRank()) != dims.size())
+      return op->emitOpError() << where.str() << " has " << tensor.getRank()
+                               << " dimensions, expected " << dims.size();
+    for (auto [dim, bound] : llvm::enumerate(dims)) {
+      int64_t size = tensor.getDimSize(dim);
+      const Factor &factor = model.factors[bound.factor];
+      if (ShapedType::isDynamic(size)) {
+        if (dim != 0)
+          return op->emitOpError() << where.str() << " has a dynamic dimension "
+                                   << dim << "; only the rows may be";
+        continue;
+      }
+      if (bound.unit < 1 || size % bound.unit)
+        return op->emitOpError()
+               << where.str() << " has " << size << " elements in dimension "
+               << dim << " (" << factor.name << "), expected a multiple of "
+               << bound.unit;
+      Extent &extent = extents[bound.factor];
+      if (extent.items < 0) {
+        extent = {size / bound.unit, where.str()};
+      } else if (extent.items != size / bound.unit) {
+        return op->emitOpError()
+               << "'" << factor.name << "' is " << extent.items << " in "
+               << extent.where << ", but " << size / bound.unit << " in "
+               << where.str();
+      }
+    }
+    return success();
+  };
+  for (auto [index, dims] : llvm::enumerate(model.operands))
+    if (failed(check(op->getOperand(index).getType(), dims,
+                     "operand #" + Twine(index))))
+      return failure();
+  for (auto [index, dims] : llvm::enumerate(model.results))
+    if (failed(check(op->getResult(index).getType(), dims,
+                     "result #" + Twine(index))))
+      return failure();
+  return success();
+}
+
+LogicalResult layline::grid::detail::verifyLayoutOp(Operation *op) {
+  FactorModel model;
+  cast<LayoutOpInterface>(op).getFactors(model);
+  if (model.operands.size() != op->getNumOperands() ||
+      model.results.size() != op->getNumResults())
+    return op->emitOpError("has ")
+           << op->getNumOperands() << " operands and " << op->getNumResults()
+           << " results, but its factor model describes "
+           << model.operands.size() << " and " << model.results.size();
+  if (failed(verifyShapes(op, model)))
+    return failure();
+
+  SmallVector<LayoutAttr> operands, inferred;
+  unsigned placed = 0;
+  for (Type type : llvm::concat<const Type>(
+           llvm::to_vector(op->getOperandTypes()),
+           llvm::to_vector(op->getResultTypes())))
+    placed += static_cast<bool>(getLayout(type));
+  if (placed == 0)
+    return success();
+  if (placed != op->getNumOperands() + op->getNumResults())
+    return op->emitOpError("mixes values with and without a layout");
+  for (Type type : op->getOperandTypes())
+    operands.push_back(getLayout(type));
+  if (failed(inferLayouts(op, operands, inferred,
+                          [&] { return op->emitOpError(); })))
+    return failure();
+  for (auto [index, layout] : llvm::enumerate(inferred)) {
+    LayoutAttr found = getLayout(op->getResult(index).getType());
+    // A weight has no operands to infer from.
+    if (op->getNumOperands() && found != layout)
+      return op->emitOpError("result #")
+             << index << " has the layout " << found
+             << ", but its operands give " << layout;
+  }
+  return success();
+}

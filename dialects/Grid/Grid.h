@@ -1,0 +1,38 @@
+//===- Grid.h - the grid dialect --------------------------------*- C++ -*-===//
+#ifndef LAYLINE_DIALECTS_GRID_GRID_H
+#define LAYLINE_DIALECTS_GRID_GRID_H
+
+#include "dialects/Grid/Factors.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace layline::grid {
+enum class CollectiveKind { AllReduce, ReduceScatter, AllGather, Broadcast };
+/// "all_reduce", "reduce_scatter", ...
+llvm::StringRef stringifyCollectiveKind(CollectiveKind kind);
+} // namespace layline::grid
+
+#include "dialects/Grid/GridDialect.h.inc"
+#include "dialects/Grid/GridEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Grid/GridAttrs.h.inc"
+#include "dialects/Grid/GridInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/Grid/GridOps.h.inc"
+
+namespace layline::grid {
+/// The mesh of the module around `op`, or null.
+MeshOp lookupMesh(mlir::Operation *op);
+} // namespace layline::grid
+
+#endif // LAYLINE_DIALECTS_GRID_GRID_H

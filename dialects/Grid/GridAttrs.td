@@ -1,0 +1,121 @@
+//===- GridAttrs.td - splits and layouts ----------------------*- tablegen -*-===//
+#ifndef LAYLINE_GRID_ATTRS
+#define LAYLINE_GRID_ATTRS
+
+include "GridDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+
+def Grid_PartitionKind : I32EnumAttr<"PartitionKind",
+    "How the items of a dimension are dealt out to the ranks of an axis", [
+      I32EnumAttrCase<"Block", 0, "block">,
+      I32EnumAttrCase<"Zigzag", 1, "zigzag">,
+      I32EnumAttrCase<"Cyclic", 2, "cyclic">,
+      I32EnumAttrCase<"Owner", 3, "owner">,
+      I32EnumAttrCase<"Readers", 4, "readers">]> {
+  let cppNamespace = "::layline::grid";
+  let genSpecializedAttr = 0;
+}
+
+def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
+  let mnemonic = "split";
+  let summary = "How one dimension is split over one mesh axis.";
+  let description = [{
+    The dimension consists of `n` items of `unit` elements each, dealt out to
+    the `p` ranks of `axis`:
+
+    * `block`: balanced contiguous parts. With q, r = divmod(n, p) the first r
+      ranks hold q + 1 items and the others q. Any n, also n < p.
+    * `zigzag`: 2p balanced contiguous segments; rank k holds segments k and
+      2p-1-k (equal causal attention work).
+    * `cyclic(I)`: item i belongs to rank (i / I) mod p.
+    * `owner(o0, o1, ...)`: item i belongs to rank o_i.
+    * `readers(h)`: the n items are KV heads, read by h query heads that are
+      split by `block` over the same axis; each rank holds exactly the KV heads
+      that its query heads read. Parts may overlap: this is a cover, not a
+      partition, so a sum over the items must not be taken across ranks.
+
+    Example:
+
+    ```mlir
+    #grid.split<block "tp">            // items are elements
+    #grid.split<block "tp" x 128>      // items are heads of 128 features
+    #grid.split<readers(64) "tp">
+    #grid.split<cyclic(4) "cp">
+    ```
+
+    Constraints:
+    * `unit` is at least 1.
+    * the argument is at least 1 for `cyclic` and `readers`, absent otherwise.
+    * owners are listed for `owner` only.
+  }];
+  let parameters = (ins
+    "::mlir::StringAttr":$axis,
+    "PartitionKind":$kind,
+    "int64_t":$unit,
+    "int64_t":$argument,
+    OptionalArrayRefParameter<"int64_t">:$owners);
+  let builders = [
+    AttrBuilderWithInferredContext<(ins "::mlir::StringAttr":$axis), [{
+      return $_get(axis.getContext(), axis, PartitionKind::Block, 1, 0, ArrayRef<int64_t>());
+    }]>,
+    AttrBuilderWithInferredContext<(ins "::mlir::StringAttr":$axis, "PartitionKind":$kind,
+                                        "int64_t":$unit, "int64_t":$argument), [{
+      return $_get(axis.getContext(), axis, kind, unit, argument, ArrayRef<int64_t>());
+    }]>];
+  let extraClassDeclaration = [{
+    /// The same split with items of another size.
+    SplitAttr withUnit(int64_t unit) const;
+    /// Every item is held by exactly one rank (false for readers).
+    bool isPartition() const { return getKind() != PartitionKind::Readers; }
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Grid_LayoutAttr : AttrDef<Grid_Dialect, "Layout",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "layout";
+  let summary = "Where a tensor lives: a split or nothing per dimension, and the sums it owes.";
+  let description = [{
+    One entry per dimension of the *global* tensor: `_` (every rank holds it
+    whole) or a split. `owes` names the axes over which the ranks' values are
+    addends of a sum that has not been taken yet. A mesh axis that is not named
+    holds copies.
+
+    Example:
+
+    ```mlir
+    tensor<?x4096xbf16, #grid.layout<[block "tp", _]>>      // each rank its rows
+    tensor<?x4096xbf16, #grid.layout<[_, _] owes "tp">>     // partial sums
+    tensor<?x64x128xbf16, #grid.layout<[_, block "tp", _]>> // heads
+    ```
+
+    Constraints:
+    * as many entries as the tensor has dimensions.
+    * an axis splits at most one dimension (a value split over rows and columns
+      by one axis covers only the diagonal blocks).
+    * an axis that splits a dimension owes no sum.
+    * owed axes are named once each, in alphabetical order.
+    * a split of a static dimension of n elements needs n to be a multiple of its unit.
+  }];
+  let parameters = (ins
+    OptionalArrayRefParameter<"SplitAttr", "null where held whole">:$dims,
+    OptionalArrayRefParameter<"::mlir::StringAttr">:$owes);
+  let extraClassDeclaration = [{
+    static LayoutAttr getWhole(::mlir::MLIRContext *context, unsigned rank);
+    bool isSplit(unsigned dim) const { return static_cast<bool>(getDims()[dim]); }
+    bool owesAnything() const { return !getOwes().empty(); }
+    bool owesOver(::mlir::StringAttr axis) const { return ::llvm::is_contained(getOwes(), axis); }
+    /// The dimension that `axis` splits, if any.
+    std::optional<unsigned> getDimSplitBy(::mlir::StringAttr axis) const;
+    LayoutAttr withDim(unsigned dim, SplitAttr split) const;
+    LayoutAttr withOwes(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    LayoutAttr withoutOwes(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif // LAYLINE_GRID_ATTRS

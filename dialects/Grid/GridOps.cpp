@@ -1,0 +1,244 @@
+//===- GridOps.cpp - verifiers and interfaces of grid ops -------------------===//
+#include "dialects/Grid/Grid.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace layline::grid;
+
+#define GET_OP_CLASSES
+#include "dialects/Grid/GridOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Mesh
+//===----------------------------------------------------------------------===//
+
+LogicalResult MeshOp::verify() {
+  if (getAxes().size() != getSizes().size())
+    return emitOpError("names ") << getAxes().size() << " axes but gives "
+                                 << getSizes().size() << " sizes";
+  llvm::SmallDenseSet<StringRef, 4> seen;
+  for (auto [axis, size] :
+       llvm::zip(getAxes().getAsValueRange<StringAttr>(), getSizes())) {
+    if (axis.empty())
+      return emitOpError("has an axis without a name");
+    if (!seen.insert(axis).second)
+      return emitOpError("names the axis \"") << axis << "\" twice";
+    if (size < 1)
+      return emitOpError("axis \"")
+             << axis << "\" has the size " << size << ", expected at least 1";
+  }
+  return success();
+}
+
+std::optional<int64_t> MeshOp::getAxisSize(StringRef axis) {
+  for (auto [name, size] :
+       llvm::zip(getAxes().getAsValueRange<StringAttr>(), getSizes()))
+    if (name == axis)
+      return size;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives: one check of the type pair, the rule of each op beside it
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Edge {
+  RankedTensorType input, result;
+  LayoutAttr in, out;
+};
+} // namespace
+
+/// Operand and result are the same global tensor, both placed.
+static FailureOr<Edge> getEdge(Operation *op) {
+  Edge edge{cast<RankedTensorType>(op->getOperand(0).getType()),
+            cast<RankedTensorType>(op->getResult(0).getType()),
+            {},
+            {}};
+  edge.in = getLayout(edge.input);
+  edge.out = getLayout(edge.result);
+  if (!edge.in || !edge.out)
+    return op->emitOpError("needs a layout on its operand and its result");
+  if (edge.input.getShape() != edge.result.getShape() ||
+      edge.input.getElementType() != edge.result.getElementType())
+    return op->emitOpError("changes the global tensor from ")
+           << withLayout(edge.input, {}) << " to "
+           << withLayout(edge.result, {});
+  return edge;
+}
+
+static LogicalResult expectLayout(Operation *op, LayoutAttr found,
+                                  LayoutAttr expected) {
+  if (found == expected)
+    return success();
+  return op->emitOpError("gives the layout ")
+         << found << ", expected " << expected;
+}
+
+static LogicalResult checkDim(Operation *op, const Edge &edge, int64_t dim) {
+  int64_t rank = edge.input.getRank();
+  if (dim < 0 || dim >= rank)
+    return op->emitOpError("works on dimension ")
+           << dim << ", but the tensor has " << rank;
+  return success();
+}
+
+static InFlightDiagnostic atProducer(InFlightDiagnostic diag, Value value,
+                                     StringRef note) {
+  if (Operation *producer = value.getDefiningOp())
+    diag.attachNote(producer->getLoc()) << note;
+  return diag;
+}
+
+LogicalResult AllReduceOp::verify() {
+  FailureOr<Edge> edge = getEdge(*this);
+  if (failed(edge))
+    return failure();
+  SmallVector<StringAttr, 2> axes = getGroupAxes();
+  if (axes.empty())
+    return emitOpError("sums over no axis");
+  for (StringAttr axis : axes)
+    if (!edge->in.owesOver(axis))
+      return atProducer(emitOpError("sums over ")
+                            << axis << ", but the value owes no sum over it",
+                        getInput(), "the value is produced here");
+  return expectLayout(*this, edge->out, edge->in.withoutOwes(axes));
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  FailureOr<Edge> edge = getEdge(*this);
+  if (failed(edge) || failed(checkDim(*this, *edge, getDim())))
+    return failure();
+  StringAttr axis = getAxisAttr();
+  unsigned dim = getDim();
+  if (!edge->in.owesOver(axis))
+    return atProducer(emitOpError("sums over ")
+                          << axis << ", but the value owes no sum over it",
+                      getInput(), "the value is produced here");
+  if (edge->in.isSplit(dim))
+    return emitOpError("scatters dimension ")
+           << dim << ", which is split already";
+  SplitAttr split = edge->out.getDims()[dim];
+  if (!split || split.getAxis() != axis)
+    return emitOpError("must split dimension ")
+           << dim << " of its result over " << axis;
+  if (!split.isPartition())
+    return emitOpError("scatters by '")
+           << stringifyPartitionKind(split.getKind())
+           << "', whose parts overlap";
+  return expectLayout(*this, edge->out,
+                      edge->in.withoutOwes(axis).withDim(dim, split));
+}
+
+LogicalResult AllGatherOp::verify() {
+  FailureOr<Edge> edge = getEdge(*this);
+  if (failed(edge) || failed(checkDim(*this, *edge, getDim())))
+    return failure();
+  unsigned dim = getDim();
+  SplitAttr split = edge->in.getDims()[dim];
+  if (!split || split.getAxis() != getAxisAttr())
+    return emitOpError("gathers dimension ")
+           << dim << " over " << getAxisAttr()
+           << ", but the value is not split so";
+  if (edge->in.owesAnything())
+    return atProducer(emitOpError("gathers a value that owes a sum over ")
+                          << edge->in.getOwes().front() << "; reduce it first",
+                      getInput(), "the sum is owed since here");
+  return expectLayout(*this, edge->out, edge->in.withDim(dim, {}));
+}
+
+LogicalResult BroadcastOp::verify() {
+  FailureOr<Edge> edge = getEdge(*this);
+  if (failed(edge))
+    return failure();
+  StringAttr axis = getAxisAttr();
+  if (static_cast<int64_t>(getRoot()) < 0)
+    return emitOpError("has the root ")
+           << static_cast<int64_t>(getRoot()) << ", expected a rank";
+  if (edge->in.getDimSplitBy(axis) || edge->in.owesOver(axis))
+    return emitOpError("broadcasts over ")
+           << axis << ", over which the value is split or owes a sum";
+  return expectLayout(*this, edge->out, edge->in);
+}
+
+LogicalResult SliceOp::verify() {
+  FailureOr<Edge> edge = getEdge(*this);
+  if (failed(edge) || failed(checkDim(*this, *edge, getDim())))
+    return failure();
+  unsigned dim = getDim();
+  SplitAttr split = edge->out.getDims()[dim];
+  if (edge->in.isSplit(dim))
+    return emitOpError("slices dimension ")
+           << dim << ", which is split already";
+  if (!split || split.getAxis() != getAxisAttr())
+    return emitOpError("must split dimension ")
+           << dim << " of its result over " << getAxisAttr();
+  // A rank's part of its own addend is no part of the sum over other ranks'
+  // rows.
+  if (edge->in.owesOver(getAxisAttr()))
+    return atProducer(emitOpError("slices a value that owes a sum over ")
+                          << getAxisAttr() << "; reduce it first",
+                      getInput(), "the sum is owed since here");
+  return expectLayout(*this, edge->out, edge->in.withDim(dim, split));
+}
+
+bool SliceOp::isLinearIn(unsigned) { return true; }
+
+SmallVector<StringAttr, 2> AllReduceOp::getGroupAxes() {
+  return llvm::to_vector<2>(getAxes().getAsRange<StringAttr>());
+}
+SmallVector<StringAttr, 2> ReduceScatterOp::getGroupAxes() {
+  return {getAxisAttr()};
+}
+SmallVector<StringAttr, 2> AllGatherOp::getGroupAxes() {
+  return {getAxisAttr()};
+}
+SmallVector<StringAttr, 2> BroadcastOp::getGroupAxes() {
+  return {getAxisAttr()};
+}
+
+CollectiveKind AllReduceOp::getCollectiveKind() {
+  return CollectiveKind::AllReduce;
+}
+CollectiveKind ReduceScatterOp::getCollectiveKind() {
+  return CollectiveKind::ReduceScatter;
+}
+CollectiveKind AllGatherOp::getCollectiveKind() {
+  return CollectiveKind::AllGather;
+}
+CollectiveKind BroadcastOp::getCollectiveKind() {
+  return CollectiveKind::Broadcast;
+}
+
+Value AllReduceOp::getCarriedRows() { return getInput(); }
+Value ReduceScatterOp::getCarriedRows() { return getInput(); }
+Value AllGatherOp::getCarriedRows() { return getInput(); }
+Value BroadcastOp::getCarriedRows() { return getInput(); }
+Value SliceOp::getCarriedRows() { return getInput(); }
+
+//===----------------------------------------------------------------------===//
+// Fused
+//===----------------------------------------------------------------------===//
+
+LogicalResult FusedOp::verify() {
+  Block &block = getBody().front();
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getNumOperands() != getNumResults())
+    return emitOpError("has ") << getNumResults() << " results, but "
+                               << yield.getNumOperands()
+                               << " values are yielded";
+  for (auto [yielded, result] : llvm::zip(yield.getValues(), getOutputs()))
+    if (yielded.getType() != result.getType())
+      return emitOpError("yields ")
+             << yielded.getType() << " as a result of type "
+             << result.getType();
+  if (getNumResults() == 0)
+    return emitOpError("yields nothing: its work would be lost");
+  if (llvm::hasSingleElement(block))
+    return emitOpError("runs no op");
+  for (Operation &op : block)
+    if (isa<FusedOp>(op))
+      return op.emitOpError("stands inside a fused region");
+  return success();
+}

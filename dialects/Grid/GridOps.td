@@ -1,0 +1,215 @@
+//===- GridOps.td - the mesh, collectives, fused regions ------*- tablegen -*-===//
+#ifndef LAYLINE_GRID_OPS
+#define LAYLINE_GRID_OPS
+
+include "GridAttrs.td"
+include "GridInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Grid_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Grid_Dialect, mnemonic, traits>;
+
+def Grid_MeshOp : Grid_Op<"mesh", [Symbol]> {
+  let summary = "The named axes of the cards and their sizes.";
+  let description = [{
+    A module has one mesh. A rank's number is its row-major index over the axes
+    in the order given.
+
+    Example:
+
+    ```mlir
+    grid.mesh @mesh ["tp"] = [8]
+    ```
+
+    Constraints:
+    * as many sizes as axes; sizes are at least 1.
+    * axis names are not empty and differ.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axes, DenseI64ArrayAttr:$sizes);
+  let assemblyFormat = "$sym_name $axes `=` $sizes attr-dict";
+  let extraClassDeclaration = [{
+    /// The number of ranks along `axis`, or none if the mesh has no such axis.
+    std::optional<int64_t> getAxisSize(::llvm::StringRef axis);
+  }];
+  let hasVerifier = 1;
+}
+
+// A collective over one value: the global tensor stays the same.
+class Grid_CollectiveOp<string mnemonic, list<Trait> traits = []>
+    : Grid_Op<mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<CommEdgeOpInterface>,
+        DeclareOpInterfaceMethods<RowCarrierOpInterface>], traits)> {
+  let hasVerifier = 1;
+}
+
+def Grid_AllReduceOp : Grid_CollectiveOp<"all_reduce"> {
+  let summary = "Pays an owed sum; every rank holds the result.";
+  let description = [{
+    ```
+      rank 0: p0        rank 0: p0+p1
+      rank 1: p1   ->   rank 1: p0+p1
+    ```
+
+    `site` names the place in the model where the plain tensor-parallel program
+    reduces; it stays on whatever pays the sum after a rewrite.
+
+    Example:
+
+    ```mlir
+    %1 = grid.all_reduce %0 over ["tp"] {site = "layer.0.o_proj"}
+       : tensor<?x64xf32, #grid.layout<[_, _] owes "tp">> -> tensor<?x64xf32, #grid.layout<[_, _]>>
+    ```
+
+    Constraints:
+    * operand and result have layouts and are otherwise the same tensor type.
+    * the operand owes a sum over each of the axes: what is not owed is not paid.
+    * the result's layout is the operand's without these owed axes.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes, OptionalAttr<StrAttr>:$site,
+                       OptionalAttr<StrAttr>:$reason);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `over` $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def Grid_ReduceScatterOp : Grid_CollectiveOp<"reduce_scatter"> {
+  let summary = "Pays an owed sum; each rank keeps its part of one dimension.";
+  let description = [{
+    ```
+      rank 0: a0 b0        rank 0: a0+a1
+      rank 1: a1 b1   ->   rank 1: b0+b1
+    ```
+
+    Example:
+
+    ```mlir
+    %1 = grid.reduce_scatter %0 dim 0 over "tp"
+       : tensor<?x64xf32, #grid.layout<[_, _] owes "tp">> -> tensor<?x64xf32, #grid.layout<[block "tp", _]>>
+    ```
+
+    Constraints:
+    * operand and result have layouts and are otherwise the same tensor type.
+    * the operand owes a sum over the axis, and holds dimension `dim` whole.
+    * the result splits `dim` over the axis by a partition, owes no sum over it,
+      and is otherwise laid out as the operand.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, StrAttr:$axis, OptionalAttr<StrAttr>:$site);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dim` $dim `over` $axis attr-dict `:` type($input) `->` type($result)";
+}
+
+def Grid_AllGatherOp : Grid_CollectiveOp<"all_gather"> {
+  let summary = "Every rank gets all parts of a split dimension.";
+  let description = [{
+    ```
+      rank 0: a        rank 0: a b
+      rank 1: b   ->   rank 1: a b
+    ```
+
+    Parts are put where they belong in the global tensor, whatever the split
+    (block, zigzag, cyclic): the result is in global order.
+
+    Example:
+
+    ```mlir
+    %1 = grid.all_gather %0 dim 0 over "tp"
+       : tensor<?x64xf32, #grid.layout<[block "tp", _]>> -> tensor<?x64xf32, #grid.layout<[_, _]>>
+    ```
+
+    Constraints:
+    * operand and result have layouts and are otherwise the same tensor type.
+    * the operand splits dimension `dim` over the axis; the result holds it
+      whole and is otherwise laid out as the operand.
+    * the operand owes no sum (gathering addends is not a sum).
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, StrAttr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dim` $dim `over` $axis attr-dict `:` type($input) `->` type($result)";
+}
+
+def Grid_BroadcastOp : Grid_CollectiveOp<"broadcast", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "Every rank gets the copy of one rank.";
+  let description = [{
+    Both sides hold the same global tensor in the same layout; after the op the
+    copies along the axis are the root's, bit for bit.
+
+    Example:
+
+    ```mlir
+    %1 = grid.broadcast %0 root 0 over "tp" : tensor<?x8xi32, #grid.layout<[_, _]>>
+    ```
+
+    Constraints:
+    * the value has a layout that neither splits nor owes over the axis.
+    * the root is not negative.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$root, StrAttr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `root` $root `over` $axis attr-dict `:` type($result)";
+}
+
+def Grid_SliceOp : Grid_Op<"slice", [Pure,
+    DeclareOpInterfaceMethods<RowCarrierOpInterface>,
+    DeclareOpInterfaceMethods<PartialLinearOpInterface, ["isLinearIn"]>]> {
+  let summary = "Each rank keeps its own part of a dimension it holds whole; nothing is sent.";
+  let description = [{
+    Example:
+
+    ```mlir
+    %1 = grid.slice %0 dim 0 over "tp"
+       : tensor<?xi64, #grid.layout<[_]>> -> tensor<?xi64, #grid.layout<[block "tp"]>>
+    ```
+
+    Constraints:
+    * operand and result have layouts and are otherwise the same tensor type.
+    * the operand holds dimension `dim` whole and owes nothing over the axis.
+    * the result splits `dim` over the axis and is otherwise laid out as the operand.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, StrAttr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dim` $dim `over` $axis attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Grid_FusedOp : Grid_Op<"fused", [Pure, SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments]> {
+  let summary = "Ops that one kernel runs.";
+  let description = [{
+    The region captures values from above. What it computes is what its ops
+    compute one after another; only yielded values leave the kernel.
+
+    Example:
+
+    ```mlir
+    %y, %r = grid.fused "reduce_scatter+add+norm+all_gather" {
+      %0 = grid.reduce_scatter %p dim 0 over "tp" : ...
+      %1 = decoder.add %res, %0 : ...
+      %2 = decoder.norm %1, %w {eps = 1.0e-6 : f64} : ...
+      %3 = grid.all_gather %2 dim 0 over "tp" : ...
+      grid.yield %3, %1 : ...
+    } : tensor<...>, tensor<...>
+    ```
+
+    Constraints:
+    * it yields as many values as it has results, of the same types.
+    * it yields at least one value and holds at least one op besides the yield.
+    * fused regions do not nest.
+  }];
+  let arguments = (ins StrAttr:$kernel);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kernel $body attr-dict (`:` type($outputs)^)?";
+  let hasVerifier = 1;
+}
+
+def Grid_YieldOp : Grid_Op<"yield", [Pure, Terminator, HasParent<"FusedOp">]> {
+  let summary = "The values that leave a fused region.";
+  let description = [{ See `grid.fused`. }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+}
+
+#endif // LAYLINE_GRID_OPS

@@ -1,0 +1,210 @@
+//===- DecoderConfig.cpp - what a decoder model computes ------------------===//
+
+#include "layline/Import/DecoderConfig.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cassert>
+
+using namespace layline;
+using llvm::StringRef;
+
+namespace {
+
+enum class Scope { Model, Layer, Expert };
+
+/// In which layers a weight of a layer exists.
+enum class Where { AnyLayer, DenseLayer, MoELayer };
+
+struct WeightTraits {
+  Weight weight;
+  const char *name;
+  Scope scope;
+  Where where;
+  /// Weights of one non-zero group may share a stored tensor.
+  int stackGroup;
+};
+
+constexpr WeightTraits kTraits[] = {
+    {Weight::Embedding, "embedding", Scope::Model, Where::AnyLayer, 0},
+    {Weight::FinalNorm, "final_norm", Scope::Model, Where::AnyLayer, 0},
+    {Weight::LmHead, "lm_head", Scope::Model, Where::AnyLayer, 0},
+    {Weight::InputNorm, "input_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::Q, "q_proj", Scope::Layer, Where::AnyLayer, 1},
+    {Weight::K, "k_proj", Scope::Layer, Where::AnyLayer, 1},
+    {Weight::V, "v_proj", Scope::Layer, Where::AnyLayer, 1},
+    {Weight::O, "o_proj", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::QBias, "q_bias", Scope::Layer, Where::AnyLayer, 2},
+    {Weight::KBias, "k_bias", Scope::Layer, Where::AnyLayer, 2},
+    {Weight::VBias, "v_bias", Scope::Layer, Where::AnyLayer, 2},
+    {Weight::OBias, "o_bias", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::QNorm, "q_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::KNorm, "k_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::MlpNorm, "mlp_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::Gate, "gate_proj", Scope::Layer, Where::DenseLayer, 3},
+    {Weight::Up, "up_proj", Scope::Layer, Where::DenseLayer, 3},
+    {Weight::Down, "down_proj", Scope::Layer, Where::DenseLayer, 0},
+    {Weight::GateBias, "gate_bias", Scope::Layer, Where::DenseLayer, 4},
+    {Weight::UpBias, "up_bias", Scope::Layer, Where::DenseLayer, 4},
+    {Weight::DownBias, "down_bias", Scope::Layer, Where::DenseLayer, 0},
+    {Weight::Router, "router", Scope::Layer, Where::MoELayer, 0},
+    {Weight::ExpertGate, "expert_gate", Scope::Expert, Where::MoELayer, 5},
+    {Weight::ExpertUp, "expert_up", Scope::Expert, Where::MoELayer, 5},
+    {Weight::ExpertDown, "expert_down", Scope::Expert, Where::MoELayer, 0},
+};
+
+constexpr bool traitsFollowTheEnum() {
+  unsigned index = 0;
+  for (const WeightTraits &traits : kTraits)
+    if (static_cast<unsigned>(traits.weight) != index++)
+      return false;
+  return index == kNumWeights;
+}
+static_assert(traitsFollowTheEnum(), "kTraits is indexed by Weight");
+
+const WeightTraits &traitsOf(Weight weight) {
+  return kTraits[static_cast<unsigned>(weight)];
+}
+
+struct Shape {
+  int64_t rows, cols;
+};
+
+Shape shapeOf(const DecoderConfig &config, Weight weight) {
+  switch (weight) {
+  case Weight::Embedding:
+  case Weight::LmHead:
+    return {config.vocab, config.hidden};
+  case Weight::FinalNorm:
+  case Weight::InputNorm:
+  case Weight::MlpNorm:
+  case Weight::OBias:
+  case Weight::DownBias:
+    return {config.hidden, 0};
+  case Weight::Q:
+    return {config.qDim(), config.hidden};
+  case Weight::K:
+  case Weight::V:
+    return {config.kvDim(), config.hidden};
+  case Weight::O:
+    return {config.hidden, config.qDim()};
+  case Weight::QBias:
+    return {config.qDim(), 0};
+  case Weight::KBias:
+  case Weight::VBias:
+    return {config.kvDim(), 0};
+  case Weight::QNorm:
+  case Weight::KNorm:
+    return {config.headDim, 0};
+  case Weight::Gate:
+  case Weight::Up:
+    return {config.intermediate, config.hidden};
+  case Weight::Down:
+    return {config.hidden, config.intermediate};
+  case Weight::GateBias:
+  case Weight::UpBias:
+    return {config.intermediate, 0};
+  case Weight::Router:
+    return {config.moe.experts, config.hidden};
+  case Weight::ExpertGate:
+  case Weight::ExpertUp:
+    return {config.moe.intermediate, config.hidden};
+  case Weight::ExpertDown:
+    return {config.hidden, config.moe.intermediate};
+  }
+  assert(false && "unknown weight");
+  return {0, 0};
+}
+
+bool layerHas(const LayerConfig &layer, Where where) {
+  switch (where) {
+  case Where::AnyLayer:
+    return true;
+  case Where::DenseLayer:
+    return layer.mlp == MlpKind::Dense;
+  case Where::MoELayer:
+    return layer.mlp == MlpKind::MoE;
+  }
+  return false;
+}
+
+void replaceIndex(std::string &name, StringRef placeholder, int64_t index) {
+  size_t at = name.find(placeholder.str());
+  if (at != std::string::npos)
+    name.replace(at, placeholder.size(), std::to_string(index));
+}
+
+} // namespace
+
+bool DecoderConfig::has(Weight weight, int64_t layer) const {
+  if (tensorNames[static_cast<unsigned>(weight)].empty())
+    return false;
+  const WeightTraits &traits = traitsOf(weight);
+  if (traits.scope == Scope::Model)
+    return true;
+  if (layer < 0)
+    return llvm::any_of(perLayer, [&](const LayerConfig &entry) {
+      return layerHas(entry, traits.where);
+    });
+  return layerHas(perLayer[layer], traits.where);
+}
+
+StoredWeight DecoderConfig::find(Weight weight, int64_t layer,
+                                 int64_t expert) const {
+  const WeightTraits &traits = traitsOf(weight);
+  assert(has(weight, layer) && "the model has no such weight");
+  assert((layer >= 0) == (traits.scope != Scope::Model));
+  assert((expert >= 0) == (traits.scope == Scope::Expert));
+
+  StoredWeight stored;
+  stored.tensor = tensorNames[static_cast<unsigned>(weight)];
+  stored.storedCols = shapeOf(*this, weight).cols;
+  for (const WeightTraits &other : kTraits) {
+    bool stacked =
+        other.weight == weight ||
+        (traits.stackGroup != 0 && other.stackGroup == traits.stackGroup &&
+         tensorNames[static_cast<unsigned>(other.weight)] == stored.tensor);
+    if (!stacked)
+      continue;
+    if (other.weight == weight)
+      stored.rowBegin = stored.storedRows;
+    stored.storedRows += shapeOf(*this, other.weight).rows;
+    if (other.weight == weight)
+      stored.rowEnd = stored.storedRows;
+  }
+  replaceIndex(stored.tensor, "{layer}", layer);
+  replaceIndex(stored.tensor, "{expert}", expert);
+  return stored;
+}
+
+std::vector<WeightInstance> DecoderConfig::weights() const {
+  std::vector<WeightInstance> all;
+  all.push_back({Weight::Embedding});
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    for (const WeightTraits &traits : kTraits)
+      if (traits.scope == Scope::Layer && has(traits.weight, layer))
+        all.push_back({traits.weight, layer});
+    if (perLayer[layer].mlp != MlpKind::MoE)
+      continue;
+    for (int64_t expert = 0; expert < moe.experts; ++expert)
+      for (const WeightTraits &traits : kTraits)
+        if (traits.scope == Scope::Expert && has(traits.weight, layer))
+          all.push_back({traits.weight, layer, expert});
+  }
+  all.push_back({Weight::FinalNorm});
+  all.push_back({Weight::LmHead});
+  return all;
+}
+
+StringRef layline::weightName(Weight weight) { return traitsOf(weight).name; }
+
+StringRef layline::elementTypeName(ElementType type) {
+  switch (type) {
+  case ElementType::BFloat16:
+    return "bf16";
+  case ElementType::Float16:
+    return "f16";
+  case ElementType::Float32:
+    return "f32";
+  }
+  return "";
+}

@@ -1,0 +1,15 @@
+//===- layline-opt.cpp - runs passes on textual IR --------------------------===//
+#include "dialects/Decoder/Decoder.h"
+#include "dialects/Grid/Grid.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::registerTransformsPasses();
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::func::FuncDialect, layline::grid::GridDialect,
+                  layline::decoder::DecoderDialect>();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Layline pass driver\n", registry));
+}
