@@ -31,6 +31,9 @@ void DecoderDialect::registerAttributes() {
 
 LogicalResult DecoderDialect::verifyOperationAttribute(Operation *op,
                                                        NamedAttribute attr) {
+  if (attr.getName() == kSource && isa<ModuleOp>(op) &&
+      isa<DictionaryAttr>(attr.getValue()))
+    return success();
   if (attr.getName() != kRecord)
     return op->emitOpError("has the unknown attribute '")
            << attr.getName().getValue() << "'";

@@ -14,7 +14,7 @@ class Decoder_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 
 class Decoder_EnumAttr<EnumAttrInfo info, string mnemonic>
     : EnumAttr<Decoder_Dialect, info, mnemonic> {
-  let assemblyFormat = "$value";
+  let assemblyFormat = "`<` $value `>`";
 }
 
 def Decoder_NormKind : Decoder_Enum<"NormKind", "The statistic of a norm", [

@@ -15,6 +15,8 @@ def Decoder_Dialect : Dialect {
 
     The attribute `decoder.record` on an op names its (first) result as a value
     that a person may want to compare: "layer.0.output".
+    The module attribute `decoder.source` is a dictionary that says where the
+    program comes from: {config, digest, model_type, layers, max_positions}.
     The argument attribute `decoder.input` on a function names an input of the
     program: "input_ids", "positions".
   }];
@@ -26,6 +28,7 @@ def Decoder_Dialect : Dialect {
   let extraClassDeclaration = [{
     static constexpr ::llvm::StringLiteral kRecord = "decoder.record";
     static constexpr ::llvm::StringLiteral kInput = "decoder.input";
+    static constexpr ::llvm::StringLiteral kSource = "decoder.source";
     void registerAttributes();
   }];
 }
