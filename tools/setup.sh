@@ -4,7 +4,7 @@
 set -euo pipefail
 export LC_ALL=C
 
-build=(clang-22 lld-22 g++ cmake ninja-build make ccache python3)
+build=(clang-22 libclang-rt-22-dev lld-22 g++ cmake ninja-build make ccache python3)
 mlir=(llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools)
 libraries=(nlohmann-json3-dev   # JSON: configurations, plans
            libcli11-dev         # command lines

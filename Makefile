@@ -1,0 +1,43 @@
+# A thin front to cmake, ctest and the scripts; `make help` lists the targets.
+PRESET ?= default
+LAYLINE_BUILD_DIR ?= $(if $(filter default,$(PRESET)),build,build/$(PRESET))
+BUILD := $(LAYLINE_BUILD_DIR)
+JOBS ?= $(shell nproc)
+export LAYLINE_BUILD_DIR
+
+.DEFAULT_GOAL := help
+.PHONY: help setup configure build demo test bench docs format clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@echo "  PRESET=default|debug|sanitize, LAYLINE_BUILD_DIR=$(BUILD), JOBS=$(JOBS)"
+
+setup: ## Install the Debian packages that are missing
+	@tools/setup.sh
+
+configure: setup
+	@cmake --preset $(PRESET) -B $(BUILD) --log-level=NOTICE
+
+build: configure ## Build everything
+	cmake --build $(BUILD) -j $(JOBS)
+
+demo: configure ## Build the compiler, then compile, prove and run two models
+	cmake --build $(BUILD) -j $(JOBS) --target layline
+	examples/demo.sh
+
+test: build ## Build everything and run all tests
+	ctest --preset $(PRESET) --test-dir $(BUILD) -j $(JOBS)
+
+bench: configure ## Measure compile time and the runtime's overhead
+	cmake --build $(BUILD) -j $(JOBS) --target layline layline-benchmarks
+	python3 bench/compile_time.py --layline $(BUILD)/bin/layline
+	cmake --build $(BUILD) --target run-benchmarks
+
+docs: configure ## Regenerate docs/generated from the .td files
+	cmake --build $(BUILD) -j $(JOBS) --target layline-docs
+
+format: ## Format the C++ sources
+	git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format -i
+
+clean: ## Remove what the build made
+	rm -rf $(BUILD) out
