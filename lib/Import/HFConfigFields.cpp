@@ -14,8 +14,7 @@ namespace {
 std::string expectation(IntegerRange range) {
   if (range.min == 1 && range.max == kMaxSize)
     return "a positive integer below 2^31";
-  return ("an integer between " + Twine(range.min) + " and " +
-          Twine(range.max))
+  return ("an integer between " + Twine(range.min) + " and " + Twine(range.max))
       .str();
 }
 
@@ -26,9 +25,10 @@ std::string plain(double value) {
 }
 
 std::string expectation(NumberRange range) {
-  std::string text = range.closedBelow ? "a number of at least " + plain(range.low)
-                     : range.low == 0  ? "a positive number"
-                                       : "a number above " + plain(range.low);
+  std::string text = range.closedBelow
+                         ? "a number of at least " + plain(range.low)
+                     : range.low == 0 ? "a positive number"
+                                      : "a number above " + plain(range.low);
   if (range.high < NumberRange().high)
     text += ", at most " + plain(range.high);
   return text;
@@ -87,7 +87,8 @@ std::string HFConfigFields::describe(StringRef path,
     StringRef string = *value.getAsString();
     bool cut = string.size() > 40;
     os << "string "
-       << json::Value(json::fixUTF8(string.take_front(cut ? 40 : string.size())));
+       << json::Value(
+              json::fixUTF8(string.take_front(cut ? 40 : string.size())));
     return shown + (cut ? "..." : "");
   }
   case json::Value::Array:
@@ -163,9 +164,9 @@ std::optional<T> HFConfigFields::agreeing(
   return first;
 }
 
-std::optional<int64_t>
-HFConfigFields::asInteger(StringRef path, const json::Value &value,
-                          IntegerRange range) const {
+std::optional<int64_t> HFConfigFields::asInteger(StringRef path,
+                                                 const json::Value &value,
+                                                 IntegerRange range) const {
   // getAsInteger takes 4096.0 and 1e3, which HF refuses.
   if (text.nonIntegers.count(path))
     return std::nullopt;
@@ -208,9 +209,9 @@ double HFConfigFields::number(Paths paths, NumberRange range) {
 }
 
 bool HFConfigFields::flag(Paths paths, bool whenAbsent) {
-  return agreeing<bool>(paths, "true or false", [&](StringRef path) {
-           return find(path)->getAsBoolean();
-         })
+  return agreeing<bool>(
+             paths, "true or false",
+             [&](StringRef path) { return find(path)->getAsBoolean(); })
       .value_or(whenAbsent);
 }
 
@@ -278,8 +279,7 @@ std::vector<std::string> HFConfigFields::optionalStrings(StringRef path) {
       std::optional<StringRef> value = element.getAsString();
       std::string at = elementPath(path, values.size());
       if (!value)
-        malformed(at,
-                  "found " + describe(at, element) + ", expected a string");
+        malformed(at, "found " + describe(at, element) + ", expected a string");
       values.push_back(value ? value->str() : "");
     }
   return values;

@@ -74,6 +74,8 @@ public:
   /// The first repeated key or malformed number.
   std::optional<Fault> fault;
   llvm::StringMap<std::string> nonIntegers;
+  /// NaN and Infinity, which Python's json writes and reads, in order.
+  std::vector<StringRef> nonFinites;
 
 private:
   struct Frame {
@@ -87,6 +89,7 @@ private:
   void open(bool isObject, size_t at);
   size_t scanString(size_t begin);
   size_t scanNumber(size_t begin);
+  size_t scanNonFinite(size_t begin);
   void addKey(StringRef quoted, size_t at);
   std::string path() const;
 
@@ -146,8 +149,9 @@ size_t Scanner::scanString(size_t begin) {
 }
 
 size_t Scanner::scanNumber(size_t begin) {
-  StringRef token = text.substr(begin).take_while(
-      [](char c) { return llvm::isDigit(c) || StringRef("+-.eE").contains(c); });
+  StringRef token = text.substr(begin).take_while([](char c) {
+    return llvm::isDigit(c) || StringRef("+-.eE").contains(c);
+  });
   NumberForm form = formOf(token);
   if (!form.valid)
     report(begin, "'" + token.take_front(40) + "' is not a JSON number");
@@ -156,12 +160,27 @@ size_t Scanner::scanNumber(size_t begin) {
   return begin + token.size();
 }
 
+/// Returns `begin` if no such literal begins there.
+size_t Scanner::scanNonFinite(size_t begin) {
+  for (StringRef literal : {"NaN", "Infinity", "-Infinity"})
+    if (text.substr(begin).starts_with(literal)) {
+      nonIntegers[path()] = literal.str();
+      nonFinites.push_back(text.substr(begin, literal.size()));
+      return begin + literal.size();
+    }
+  return begin;
+}
+
 void Scanner::run() {
   for (size_t at = 0; at < text.size() && !tooDeep;) {
     char c = text[at];
     Frame *top = frames.empty() ? nullptr : &frames.back();
     if (c == '"') {
       at = scanString(at);
+      continue;
+    }
+    if (size_t next = scanNonFinite(at); next != at) {
+      at = next;
       continue;
     }
     if (llvm::isDigit(c) || c == '-' || c == '+' || c == '.') {
@@ -185,6 +204,20 @@ void Scanner::run() {
 llvm::Error malformed(const Twine &message) {
   return llvm::make_error<HFConfigError>(HFConfigError::Kind::Malformed,
                                          message.str());
+}
+
+/// The text with a number that overflows to infinity for each of `nonFinites`:
+/// a key that is read then fails as out of range, others stay unread.
+std::string withoutNonFinites(StringRef text,
+                              llvm::ArrayRef<StringRef> nonFinites) {
+  std::string result;
+  const char *done = text.begin();
+  for (StringRef literal : nonFinites) {
+    result.append(done, literal.begin());
+    result += "1e999";
+    done = literal.end();
+  }
+  return result.append(done, text.end());
 }
 
 /// llvm::json's errors print as "[line:column, byte=n]: Expected ...".
@@ -223,7 +256,11 @@ llvm::Expected<HFConfigText> layline::parseHFConfigText(StringRef text,
   if (scanner.tooDeep)
     return faultError(*scanner.tooDeep);
 
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
+  std::string finite;
+  StringRef parsed = text;
+  if (!scanner.nonFinites.empty())
+    parsed = finite = withoutNonFinites(text, scanner.nonFinites);
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(parsed);
   if (!value)
     return syntaxError(file, value.takeError());
   if (scanner.fault)

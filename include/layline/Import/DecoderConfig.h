@@ -80,8 +80,8 @@ struct RopeConfig {
 
 /// Routed experts of the layers whose MLP is MoE.
 struct MoeConfig {
-  int64_t experts = 0;      ///< num_experts | num_local_experts; 0: no MoE layer
-  int64_t topK = 0;         ///< num_experts_per_tok, 1 .. experts
+  int64_t experts = 0; ///< num_experts | num_local_experts; 0: no MoE layer
+  int64_t topK = 0;    ///< num_experts_per_tok, 1 .. experts
   int64_t intermediate = 0; ///< columns of one expert's gate and of its up
   RouterScoring scoring = RouterScoring::Softmax;
   /// Divide the top-k weights by their sum (`norm_topk_prob`).

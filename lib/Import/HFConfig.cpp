@@ -1,0 +1,365 @@
+//===- HFConfig.cpp - reads Hugging Face config.json ----------------------===//
+
+#include "layline/Import/HFConfig.h"
+#include "HFConfigFamilies.h"
+#include "HFConfigFields.h"
+#include "HFConfigLayers.h"
+#include "HFConfigRope.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cmath>
+#include <limits>
+
+using namespace layline;
+using llvm::StringRef;
+using llvm::Twine;
+
+char HFConfigError::ID = 0;
+
+void HFConfigError::log(llvm::raw_ostream &os) const { os << text; }
+
+std::error_code HFConfigError::convertToErrorCode() const {
+  return llvm::inconvertibleErrorCode();
+}
+
+namespace {
+
+std::string knownModelTypeList() { return llvm::join(knownModelTypes(), ", "); }
+
+/// Keys that change what the model computes and that none of the families
+/// here has. Null, false and the neutral number leave it as it is.
+struct UnsupportedKey {
+  StringRef key;
+  double neutral; ///< NaN: no number is neutral
+  StringRef meaning;
+};
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr UnsupportedKey kUnsupportedKeys[] = {
+    {"text_config", kNone, "a model nested in a multimodal one"},
+    {"vision_config", kNone, "a multimodal model"},
+    {"per_layer_config", kNone, "layers that differ in size"},
+    {"block_configs", kNone, "layers that differ in structure"},
+    {"is_encoder_decoder", kNone, "an encoder-decoder model"},
+    {"add_cross_attention", kNone, "cross-attention"},
+    {"clip_qkv", kNone, "clipped q, k and v"},
+    {"attn_logit_softcapping", kNone, "soft-capped attention"},
+    {"final_logit_softcapping", kNone, "soft-capped logits"},
+    {"query_pre_attn_scalar", kNone, "another attention scale"},
+    {"attention_multiplier", kNone, "another attention scale"},
+    {"embedding_multiplier", 1, "a scaled embedding"},
+    {"residual_multiplier", 1, "a scaled residual"},
+    {"logits_scaling", 1, "scaled logits"},
+    {"logit_scale", 1, "scaled logits"},
+    {"lm_head_bias", kNone, "a bias of lm_head"},
+    {"use_qk_norm", kNone, "a q/k norm that the family does not have"},
+    {"alibi", kNone, "ALiBi positions"},
+    {"use_parallel_residual", kNone, "parallel attention and MLP"},
+    {"parallel_attn", kNone, "parallel attention and MLP"},
+    {"no_rope_layers", kNone, "layers without RoPE"},
+    {"rope_interleave", kNone, "interleaved RoPE"},
+    {"attention_chunk_size", kNone, "chunked attention"},
+    {"num_kv_shared_layers", 0, "layers that share a cache"},
+    {"kv_lora_rank", kNone, "latent attention"},
+    {"q_lora_rank", kNone, "latent attention"},
+    {"n_shared_experts", 0, "shared experts"},
+    {"num_shared_expert", 0, "shared experts"},
+    {"shared_expert_intermediate_size", 0, "a shared expert"},
+    {"routed_scaling_factor", 1, "scaled expert weights"},
+    {"first_k_dense_replace", 0, "leading dense layers"},
+};
+
+class ConfigReader {
+public:
+  ConfigReader(HFConfigFields &configFields, const Family &itsFamily)
+      : fields(configFields), family(itsFamily) {}
+
+  void read();
+
+  DecoderConfig config;
+
+private:
+  void checkArchitecture();
+  void checkUnsupportedKeys();
+  void readSizes();
+  void readHeads();
+  void readBiases();
+  bool readBias(const BiasRule &rule);
+  void readActivation();
+  void readElementType();
+  void nameTensors();
+  void checkTotalSize();
+
+  HFConfigFields &fields;
+  const Family &family;
+};
+
+void ConfigReader::checkArchitecture() {
+  std::vector<std::string> classes = fields.optionalStrings("architectures");
+  if (fields.failed() || classes.empty())
+    return;
+  if (classes.size() != 1 || classes.front() != family.architecture)
+    fields.refuse("architectures", "found " + llvm::join(classes, ", ") +
+                                       ", expected " + family.architecture +
+                                       " for model_type " + family.modelType);
+}
+
+void ConfigReader::checkUnsupportedKeys() {
+  for (StringRef key : {"quantization_config", "compression_config"})
+    if (fields.has(key)) {
+      std::string method = (key + ".quant_method").str();
+      fields.refuse(key,
+                    "found quantized weights" +
+                        (fields.has(method)
+                             ? " (quant_method " + fields.describe(method) + ")"
+                             : std::string()) +
+                        ", expected bfloat16, float16 or float32 weights");
+    }
+  for (const UnsupportedKey &entry : kUnsupportedKeys) {
+    if (!fields.has(entry.key))
+      continue;
+    const llvm::json::Value &value = *fields.find(entry.key);
+    std::optional<double> number = value.getAsNumber();
+    if (value.getAsBoolean() == false || (number && *number == entry.neutral))
+      continue;
+    fields.refuse(entry.key, "found " + fields.describe(entry.key) + ": " +
+                                 entry.meaning + " is not supported for " +
+                                 family.modelType);
+  }
+}
+
+void ConfigReader::readSizes() {
+  config.layers = fields.integer({"num_hidden_layers"}, {1, 10000});
+  config.hidden = fields.integer({"hidden_size"});
+  config.vocab = fields.integer({"vocab_size"});
+  config.intermediate = fields.integer({"intermediate_size"});
+  config.maxPositions = fields.integer({"max_position_embeddings"});
+  config.norm.eps = fields.number({"rms_norm_eps"}, {0, 1});
+  config.norm.weightOffset = family.normWeightOffset;
+  config.tieWordEmbeddings = fields.flag({"tie_word_embeddings"}, false);
+}
+
+void ConfigReader::readHeads() {
+  config.heads = fields.integer({"num_attention_heads"});
+  config.kvHeads = family.kvHeads == WhenAbsent::Require &&
+                           !fields.find("num_key_value_heads")
+                       ? fields.integer({"num_key_value_heads"})
+                       : fields.optionalInteger({"num_key_value_heads"})
+                             .value_or(config.heads);
+  if (fields.failed())
+    return;
+  if (config.heads % config.kvHeads != 0)
+    return fields.malformed("num_key_value_heads",
+                            "found number " + Twine(config.kvHeads) +
+                                ", expected a divisor of "
+                                "num_attention_heads, " +
+                                Twine(config.heads));
+
+  if (family.headDim == WhenAbsent::Require || fields.has("head_dim")) {
+    config.headDim = fields.integer({"head_dim"});
+  } else {
+    if (config.hidden % config.heads != 0)
+      return fields.malformed(
+          "hidden_size", "found number " + Twine(config.hidden) +
+                             ", expected a multiple of "
+                             "num_attention_heads, " +
+                             Twine(config.heads) + ", as there is no head_dim");
+    config.headDim = config.hidden / config.heads;
+  }
+  if (!fields.failed() && config.qDim() > kMaxSize)
+    return fields.malformed("head_dim", "found " + Twine(config.heads) +
+                                            " heads of " +
+                                            Twine(config.headDim) +
+                                            ", expected a product below 2^31");
+  config.attentionScale = 1 / std::sqrt(static_cast<double>(config.headDim));
+}
+
+bool ConfigReader::readBias(const BiasRule &rule) {
+  if (rule.when == BiasRule::When::ByKey)
+    return fields.flag({rule.key}, false);
+  return rule.when == BiasRule::When::Always;
+}
+
+void ConfigReader::readBiases() {
+  config.qkvBias = readBias(family.qkvBias);
+  config.oBias = readBias(family.oBias);
+  config.mlpBias = readBias(family.mlpBias);
+  config.qkNorm = family.qkNorm;
+
+  for (StringRef key : {"attention_bias", "mlp_bias"}) {
+    if (family.qkvBias.reads(key) || family.mlpBias.reads(key))
+      continue;
+    if (fields.flag({key}, false))
+      fields.refuse(key, Twine("found boolean true, expected false or nothing: "
+                               "which layers of ") +
+                             family.modelType +
+                             " have a bias is fixed and not read from here");
+  }
+  if (family.qkvBias.when == BiasRule::When::Always &&
+      fields.has("attention_bias"))
+    config.assumptions.push_back((Twine("'attention_bias' has no effect on ") +
+                                  family.modelType +
+                                  ": q, k and v always have biases, o never")
+                                     .str());
+}
+
+void ConfigReader::readActivation() {
+  std::optional<std::string> name = fields.optionalString({"hidden_act"});
+  if (!name)
+    return; // silu, the default of every family
+  std::optional<Activation> activation =
+      llvm::StringSwitch<std::optional<Activation>>(*name)
+          .Case("silu", Activation::SiLU)
+          .Case("gelu", Activation::GELU)
+          .Case("gelu_pytorch_tanh", Activation::GELUTanh)
+          .Case("relu", Activation::ReLU)
+          .Default(std::nullopt);
+  if (!activation)
+    return fields.refuse(
+        "hidden_act", "found " + fields.describe("hidden_act") +
+                          ", expected gelu, gelu_pytorch_tanh, relu or silu");
+  config.activation = *activation;
+}
+
+void ConfigReader::readElementType() {
+  std::optional<std::string> name =
+      fields.optionalString({"dtype", "torch_dtype"});
+  if (fields.failed())
+    return;
+  if (!name) {
+    config.dtype = ElementType::Float32;
+    config.assumptions.push_back("no 'dtype' or 'torch_dtype': float32, as HF "
+                                 "builds a model from such a config");
+    return;
+  }
+  std::optional<ElementType> type =
+      llvm::StringSwitch<std::optional<ElementType>>(*name)
+          .Case("bfloat16", ElementType::BFloat16)
+          .Case("float16", ElementType::Float16)
+          .Case("float32", ElementType::Float32)
+          .Default(std::nullopt);
+  StringRef key = fields.has("dtype") ? "dtype" : "torch_dtype";
+  if (!type)
+    return fields.refuse(key, "found " + fields.describe(key) +
+                                  ", expected bfloat16, float16 or float32");
+  config.dtype = *type;
+}
+
+/// The family's names less those of weights that this config switches off.
+void ConfigReader::nameTensors() {
+  config.tensorNames = family.tensorNames;
+  auto nameOf = [&](Weight weight) -> std::string & {
+    return config.tensorNames[static_cast<unsigned>(weight)];
+  };
+  auto drop = [&](std::initializer_list<Weight> weights) {
+    for (Weight weight : weights)
+      nameOf(weight).clear();
+  };
+  if (!config.qkvBias)
+    drop({Weight::QBias, Weight::KBias, Weight::VBias});
+  if (!config.oBias)
+    drop({Weight::OBias});
+  if (!config.mlpBias)
+    drop({Weight::GateBias, Weight::UpBias, Weight::DownBias});
+  if (config.tieWordEmbeddings)
+    nameOf(Weight::LmHead) = nameOf(Weight::Embedding);
+}
+
+/// Bytes of all weights, in any element type, must fit in 63 bits: later
+/// arithmetic on sizes need not be checked again.
+void ConfigReader::checkTotalSize() {
+  constexpr uint64_t limit = uint64_t(1) << 60;
+  auto product = [](std::initializer_list<int64_t> factors) {
+    uint64_t result = 1;
+    for (int64_t factor : factors)
+      result = llvm::SaturatingMultiply(result, static_cast<uint64_t>(factor));
+    return result;
+  };
+  uint64_t sizes[] = {
+      product({2, config.vocab, config.hidden}),
+      product({4, config.layers, config.hidden, config.qDim()}),
+      product({3, config.layers, config.hidden, config.intermediate}),
+      product({3, config.layers, config.hidden, config.moe.experts,
+               config.moe.intermediate})};
+  uint64_t total = 0;
+  for (uint64_t size : sizes)
+    total = llvm::SaturatingAdd(total, size);
+  if (total > limit)
+    fields.malformed("hidden_size",
+                     "found sizes that make a model of more than 2^60 "
+                     "weights, expected fewer");
+}
+
+void ConfigReader::read() {
+  config.modelType = family.modelType;
+  checkArchitecture();
+  checkUnsupportedKeys();
+  readSizes();
+  readHeads();
+  readBiases();
+  readActivation();
+  readElementType();
+  if (!fields.failed())
+    readRope(fields, family, config);
+  if (!fields.failed())
+    readLayers(fields, family, config);
+  if (fields.failed())
+    return;
+  nameTensors();
+  checkTotalSize();
+}
+
+} // namespace
+
+std::vector<std::string> layline::knownModelTypes() {
+  std::vector<std::string> names;
+  for (const Family &family : hfFamilies())
+    names.push_back(family.modelType);
+  return names;
+}
+
+llvm::Expected<DecoderConfig> layline::parseHFConfig(StringRef text,
+                                                     StringRef name) {
+  llvm::Expected<HFConfigText> parsed = parseHFConfigText(text, name);
+  if (!parsed)
+    return parsed.takeError();
+  HFConfigFields fields(name.str(), std::move(*parsed));
+
+  std::optional<std::string> modelType = fields.optionalString({"model_type"});
+  const Family *family = modelType ? findFamily(*modelType) : nullptr;
+  if (!family)
+    fields.refuse("model_type",
+                  (modelType ? "found " + fields.describe("model_type")
+                             : std::string("missing")) +
+                      ", expected one of " + knownModelTypeList());
+  if (fields.failed())
+    return fields.takeError();
+
+  ConfigReader reader(fields, *family);
+  reader.read();
+  if (fields.failed())
+    return fields.takeError();
+  return std::move(reader.config);
+}
+
+llvm::Expected<DecoderConfig> layline::readHFConfig(StringRef path) {
+  auto unreadable = [&](const Twine &why) {
+    return llvm::make_error<HFConfigError>(
+        HFConfigError::Kind::Malformed,
+        (path + ": cannot be read: " + why).str());
+  };
+  llvm::sys::fs::file_status status;
+  if (std::error_code error = llvm::sys::fs::status(path, status))
+    return unreadable(error.message());
+  // A device may never end.
+  if (status.type() != llvm::sys::fs::file_type::regular_file &&
+      status.type() != llvm::sys::fs::file_type::fifo_file)
+    return unreadable("not a file");
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                  /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return unreadable(buffer.getError().message());
+  return parseHFConfig((*buffer)->getBuffer(), path);
+}

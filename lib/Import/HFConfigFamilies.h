@@ -1,0 +1,94 @@
+//===- HFConfigFamilies.h - what HF knows by model_type ---------*- C++ -*-===//
+//
+// One entry per family: the facts that are code in HF's modeling_*.py and
+// configuration_*.py, not keys of config.json. A new family is a new entry.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LAYLINE_LIB_IMPORT_HFCONFIGFAMILIES_H
+#define LAYLINE_LIB_IMPORT_HFCONFIGFAMILIES_H
+
+#include "layline/Import/DecoderConfig.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <vector>
+
+namespace layline {
+
+/// Whether linear layers have a bias: always, never, or as a boolean key says
+/// (absent: no bias).
+struct BiasRule {
+  enum class When { Never, Always, ByKey };
+  When when = When::Never;
+  const char *key = nullptr;
+
+  static BiasRule never() { return {}; }
+  static BiasRule always() { return {When::Always, nullptr}; }
+  static BiasRule byKey(const char *key) { return {When::ByKey, key}; }
+  bool reads(llvm::StringRef name) const {
+    return when == When::ByKey && name == key;
+  }
+};
+
+/// What HF does when a size is absent: derive it from other keys, or take the
+/// size of one published model, which is no default to trust.
+enum class WhenAbsent { Derive, Require };
+
+/// Which layers attend to a window of the last `sliding_window` tokens.
+enum class WindowRule {
+  None,            ///< The family has no window.
+  EveryLayer,      ///< All; absent or null: no window.
+  EveryLayerSet,   ///< All; null: no window; the key is required.
+  WhenEnabled,     ///< All if `use_sliding_window`.
+  TailWhenEnabled, ///< If `use_sliding_window`: where `layer_types` says so,
+                   ///< without it from layer `max_window_layers` on.
+};
+
+/// Routed experts. `countKeys` is empty for a family without.
+struct MoeRule {
+  enum class Layers {
+    Every,
+    BySteps, ///< every `decoder_sparse_step`-th, less `mlp_only_layers`
+  };
+  enum class Renormalize { Always, ByNormTopkProb };
+
+  std::vector<llvm::StringRef> countKeys;
+  const char *intermediateKey = nullptr;
+  Layers layers = Layers::Every;
+  Renormalize renormalize = Renormalize::Always;
+};
+
+struct Family {
+  const char *modelType = nullptr;
+  /// The only class in `architectures` this entry describes.
+  const char *architecture = nullptr;
+
+  WhenAbsent kvHeads = WhenAbsent::Require; ///< Derive: as many as heads
+  WhenAbsent headDim = WhenAbsent::Derive;  ///< Derive: hidden / heads
+  BiasRule qkvBias, oBias, mlpBias;
+  bool qkNorm = false;
+  double normWeightOffset = 0;
+
+  RopeStyle ropeStyle = RopeStyle::Half;
+  double ropeTheta = 10000; ///< when absent
+  std::vector<RopeScalingKind> ropeScalings;
+  /// Old names of longrope in `rope_scaling.type`.
+  std::vector<llvm::StringRef> longRopeAliases;
+  /// longrope without `original_max_position_embeddings`.
+  WhenAbsent originalMaxPositions = WhenAbsent::Derive;
+
+  WindowRule window = WindowRule::None;
+  MoeRule moe;
+  std::array<std::string, kNumWeights> tensorNames;
+
+  bool hasMoE() const { return !moe.countKeys.empty(); }
+};
+
+/// Sorted by model_type.
+llvm::ArrayRef<Family> hfFamilies();
+
+/// nullptr for an unknown model_type.
+const Family *findFamily(llvm::StringRef modelType);
+
+} // namespace layline
+
+#endif // LAYLINE_LIB_IMPORT_HFCONFIGFAMILIES_H
