@@ -1,0 +1,91 @@
+//===- Partition.h - which items of a dimension a rank holds ----*- C++ -*-===//
+//
+// n items are dealt out to the p ranks of a mesh axis (dialects/Grid: `split`).
+// Items are counted, not elements: the elements of a head or a row follow from
+// the unit of the split. All functions take n >= 0, p >= 1, 0 <= rank < p, and
+// any n, also n < p: ranks that hold nothing are normal.
+//
+//===----------------------------------------------------------------------===//
+#ifndef LAYLINE_SUPPORT_PARTITION_H
+#define LAYLINE_SUPPORT_PARTITION_H
+
+#include "layline/Support/Expr.h"
+#include <cstdint>
+#include <vector>
+
+namespace layline {
+
+/// Items [begin, begin + size).
+struct Segment {
+  int64_t begin = 0;
+  int64_t size = 0;
+  int64_t end() const { return begin + size; }
+  bool operator==(const Segment &other) const {
+    return begin == other.begin && size == other.size;
+  }
+};
+
+struct Partition {
+  enum class Kind {
+    /// Balanced and contiguous. With q, r = divmod(n, p):
+    /// size = q + (rank < r), begin = rank * q + min(rank, r).
+    Block,
+    /// The 2p parts of Block(n, 2p); a rank holds part `rank` and part
+    /// 2p - 1 - rank, which evens out causal attention.
+    Zigzag,
+    /// Item i belongs to rank (i / interleave) mod p.
+    Cyclic,
+    /// Item i belongs to rank owners[i].
+    Owner,
+    /// The n KV heads that a rank's Block part of the query heads reads, where
+    /// query head h reads KV head h / (queryHeads / n). With [b, e) the query
+    /// heads and g = queryHeads / n: [b / g, ceil(e / g)). Parts may overlap.
+    Readers
+  };
+
+  static Partition block() { return {Kind::Block, 0, {}}; }
+  static Partition zigzag() { return {Kind::Zigzag, 0, {}}; }
+  static Partition cyclic(int64_t interleave) {
+    return {Kind::Cyclic, interleave, {}};
+  }
+  static Partition owner(std::vector<int64_t> owners) {
+    return {Kind::Owner, 0, std::move(owners)};
+  }
+  /// `queryHeads` is a multiple of the number of items.
+  static Partition readers(int64_t queryHeads) {
+    return {Kind::Readers, queryHeads, {}};
+  }
+
+  Kind kind = Kind::Block;
+  int64_t argument = 0; ///< Cyclic: interleave, Readers: query heads
+  std::vector<int64_t> owners;
+};
+
+/// The items of a rank, in ascending order; segments are not empty. Block and
+/// Readers give at most one, Zigzag at most two.
+std::vector<Segment> getSegments(const Partition &partition, int64_t items,
+                                 int64_t ranks, int64_t rank);
+
+/// How many items a rank holds.
+int64_t getExtent(const Partition &partition, int64_t items, int64_t ranks,
+                  int64_t rank);
+
+/// The most items that any rank holds: what memory has to be planned for.
+int64_t getLargestExtent(const Partition &partition, int64_t items,
+                         int64_t ranks);
+
+/// Part `rank` of Block.
+Segment getBlock(int64_t items, int64_t ranks, int64_t rank);
+
+/// The single segment of a rank as expressions in `rank` and `items`.
+struct SegmentExpr {
+  Expr begin;
+  Expr size;
+};
+SegmentExpr getBlockExpr(const Expr &items, int64_t ranks, const Expr &rank);
+SegmentExpr getReadersExpr(int64_t items, int64_t queryHeads, int64_t ranks,
+                           const Expr &rank);
+
+} // namespace layline
+
+#endif // LAYLINE_SUPPORT_PARTITION_H
