@@ -30,7 +30,7 @@ if ((${#missing[@]} == 0)); then
   exit 0
 fi
 echo "setup: already there: ${present[*]:-none}"
-echo "setup: installing: ${missing[*]}"
+echo "setup: missing: ${missing[*]}"
 
 install=(apt-get install -y --no-install-recommends "${missing[@]}")
 if ((EUID == 0)); then
@@ -58,4 +58,5 @@ if ((${#unknown[@]})); then
   exit 1
 fi
 
+echo "setup: ${install[*]}"
 "${as_root[@]}" "${install[@]}"
