@@ -127,14 +127,21 @@ void HFConfigFields::missing(Paths paths, const Twine &expected) {
   for (StringRef path : paths)
     if (find(path))
       return malformed(path, "found null, expected " + expected);
+  // Of the spellings in a nested object, the one whose object is there.
+  StringRef shown = paths.front();
+  for (StringRef path : paths)
+    if (StringRef outer = path.split('.').first; outer != path && has(outer)) {
+      shown = path;
+      break;
+    }
   std::string others;
-  for (StringRef path : paths.drop_front())
-    if (!path.contains('.'))
+  for (StringRef path : paths)
+    if (path != shown && !path.contains('.'))
       others += (others.empty() ? " (or '" : ", '") + path.str() + "'";
   if (!others.empty())
     others += ")";
-  fail(HFConfigError::Kind::Malformed, "key '" + paths.front() + "'" + others +
-                                           ": missing, expected " + expected);
+  fail(HFConfigError::Kind::Malformed,
+       "key '" + shown + "'" + others + ": missing, expected " + expected);
 }
 
 template <typename T>

@@ -1,0 +1,243 @@
+//===- FamiliesTest.cpp - what is read for each family --------------------===//
+
+#include "ConfigSource.h"
+#include "llvm/ADT/STLExtras.h"
+#include <catch2/catch.hpp>
+
+using namespace layline;
+using namespace layline::test;
+
+namespace {
+
+DecoderConfig model(llvm::StringRef name) {
+  llvm::Expected<DecoderConfig> config = readHFConfig(modelPath(name));
+  if (!config)
+    FAIL(llvm::toString(config.takeError()));
+  return std::move(*config);
+}
+
+} // namespace
+
+TEST_CASE("the golden llama config, key by key") {
+  DecoderConfig c = ConfigSource("llama").config();
+  CHECK(c.modelType == "llama");
+  CHECK(c.layers == 2);
+  CHECK(c.hidden == 64);
+  CHECK(c.vocab == 128);
+  CHECK(c.heads == 8);
+  CHECK(c.kvHeads == 2);
+  CHECK(c.headDim == 16);
+  CHECK(c.qDim() == 128); // not hidden
+  CHECK(c.kvDim() == 32);
+  CHECK(c.intermediate == 32);
+  CHECK(c.maxPositions == 512);
+  CHECK(c.norm.eps == 1e-5);
+  CHECK(c.norm.weightOffset == 0);
+  CHECK(c.attentionScale == 0.25);
+  CHECK(c.activation == Activation::SiLU);
+  CHECK(c.dtype == ElementType::Float32);
+  CHECK_FALSE(c.qkvBias);
+  CHECK_FALSE(c.oBias);
+  CHECK_FALSE(c.mlpBias);
+  CHECK_FALSE(c.qkNorm);
+  CHECK_FALSE(c.tieWordEmbeddings);
+  CHECK_FALSE(c.hasMoE());
+  CHECK(c.rope.style == RopeStyle::Half);
+  CHECK(c.rope.rotaryDim == 16);
+  CHECK(c.rope.theta == 10000);
+  CHECK(c.rope.scaling.kind == RopeScalingKind::Llama3);
+  CHECK(c.rope.scaling.factor == 8);
+  CHECK(c.rope.scaling.lowFreqFactor == 1);
+  CHECK(c.rope.scaling.highFreqFactor == 4);
+  CHECK(c.rope.scaling.originalMaxPositions == 64);
+  REQUIRE(c.perLayer.size() == 2);
+  CHECK(c.perLayer[0].slidingWindow == 0);
+  CHECK(c.perLayer[0].mlp == MlpKind::Dense);
+  CHECK(c.assumptions.empty());
+}
+
+TEST_CASE("what sets each family apart") {
+  SECTION("qwen2: q, k, v have biases whatever the keys say") {
+    DecoderConfig c = ConfigSource("qwen2").config();
+    CHECK(c.qkvBias);
+    CHECK_FALSE(c.oBias);
+    CHECK_FALSE(c.qkNorm);
+    CHECK(c.headDim == 8); // no head_dim: hidden / heads
+    CHECK(c.kvHeads == 4);
+    CHECK(c.tieWordEmbeddings);
+    CHECK(c.rope.theta == 1e6);
+    CHECK(c.norm.eps == 1e-6);
+  }
+  SECTION("qwen3: per-head norms of q and k") {
+    DecoderConfig c = ConfigSource("qwen3").config();
+    CHECK(c.qkNorm);
+    CHECK_FALSE(c.qkvBias);
+    CHECK(c.headDim == 16);
+  }
+  SECTION("qwen3: attention_bias is of q, k, v and o") {
+    DecoderConfig c =
+        ConfigSource("qwen3").set("attention_bias", true).config();
+    CHECK(c.qkvBias);
+    CHECK(c.oBias);
+  }
+  SECTION("llama: attention_bias is of q, k, v and o, mlp_bias apart") {
+    DecoderConfig c =
+        ConfigSource("llama").set("attention_bias", true).config();
+    CHECK(c.qkvBias);
+    CHECK(c.oBias);
+    CHECK_FALSE(c.mlpBias);
+    CHECK(ConfigSource("llama").set("mlp_bias", true).config().mlpBias);
+  }
+  SECTION("qwen3_moe: layer 0 is dense by mlp_only_layers") {
+    DecoderConfig c = ConfigSource("qwen3_moe").config();
+    CHECK(c.qkNorm);
+    CHECK(c.perLayer[0].mlp == MlpKind::Dense);
+    CHECK(c.perLayer[1].mlp == MlpKind::MoE);
+    CHECK(c.moe.experts == 8); // num_local_experts, transformers 5
+    CHECK(c.moe.topK == 2);
+    CHECK(c.moe.intermediate == 16);
+    CHECK(c.moe.renormalize);
+    CHECK(c.moe.scoring == RouterScoring::Softmax);
+    CHECK(c.intermediate == 32);
+  }
+  SECTION("mixtral: every layer, experts as wide as intermediate_size") {
+    DecoderConfig c = ConfigSource("mixtral").config();
+    CHECK(llvm::all_of(c.perLayer, [](const LayerConfig &layer) {
+      return layer.mlp == MlpKind::MoE;
+    }));
+    CHECK(c.moe.intermediate == 32);
+    CHECK(c.moe.renormalize);
+  }
+  SECTION("phi3: part of a head rotates") {
+    DecoderConfig c = ConfigSource("phi3").config();
+    CHECK(c.headDim == 8);
+    CHECK(c.rope.rotaryDim == 6);
+    CHECK(c.rope.scaling.kind == RopeScalingKind::None);
+  }
+}
+
+TEST_CASE("published configs of the known families") {
+  struct Published {
+    const char *model, *type;
+    int64_t layers, hidden, heads, kvHeads, headDim, intermediate, vocab;
+  };
+  auto row = GENERATE(values<Published>(
+      {{"llama-3.1-8b", "llama", 32, 4096, 32, 8, 128, 14336, 128256},
+       {"llama-3.1-70b", "llama", 80, 8192, 64, 8, 128, 28672, 128256},
+       {"llama-3.1-405b", "llama", 126, 16384, 128, 8, 128, 53248, 128256},
+       {"mistral-7b-v0.3", "mistral", 32, 4096, 32, 8, 128, 14336, 32768},
+       {"mixtral-8x7b", "mixtral", 32, 4096, 32, 8, 128, 14336, 32000},
+       {"phi-4", "phi3", 40, 5120, 40, 10, 128, 17920, 100352},
+       {"phi-4-mini", "phi3", 32, 3072, 24, 8, 128, 8192, 200064},
+       {"qwen2-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064},
+       {"qwen3-0.6b", "qwen3", 28, 1024, 16, 8, 128, 3072, 151936},
+       {"qwen3-8b", "qwen3", 36, 4096, 32, 8, 128, 12288, 151936},
+       {"qwen3-32b", "qwen3", 64, 5120, 64, 8, 128, 25600, 151936},
+       {"qwen3-30b-a3b", "qwen3_moe", 48, 2048, 32, 4, 128, 6144, 151936},
+       {"qwen3-235b-a22b", "qwen3_moe", 94, 4096, 64, 4, 128, 12288, 151936}}));
+  CAPTURE(row.model);
+  DecoderConfig c = model(row.model);
+  CHECK(c.modelType == row.type);
+  CHECK(c.layers == row.layers);
+  CHECK(c.hidden == row.hidden);
+  CHECK(c.heads == row.heads);
+  CHECK(c.kvHeads == row.kvHeads);
+  CHECK(c.headDim == row.headDim);
+  CHECK(c.intermediate == row.intermediate);
+  CHECK(c.vocab == row.vocab);
+  CHECK(c.dtype == ElementType::BFloat16);
+  CHECK(c.activation == Activation::SiLU);
+  CHECK(c.assumptions.empty());
+  // None of them but phi-4-mini slides in fact: use_sliding_window is false.
+  bool slides = llvm::any_of(c.perLayer, [](const LayerConfig &layer) {
+    return layer.slidingWindow != 0;
+  });
+  CHECK(slides == (c.modelType == "phi3" && row.layers == 32));
+}
+
+TEST_CASE("published experts and long contexts") {
+  DecoderConfig qwen = model("qwen3-235b-a22b");
+  CHECK(qwen.moe.experts == 128);
+  CHECK(qwen.moe.topK == 8);
+  CHECK(qwen.moe.intermediate == 1536);
+  CHECK(qwen.moe.renormalize);
+
+  DecoderConfig mixtral = model("mixtral-8x7b");
+  CHECK(mixtral.moe.experts == 8);
+  CHECK(mixtral.moe.topK == 2);
+  CHECK(mixtral.moe.intermediate == 14336);
+
+  DecoderConfig phi = model("phi-4-mini");
+  CHECK(phi.tieWordEmbeddings);
+  CHECK(phi.rope.rotaryDim == 96);
+  CHECK(phi.rope.scaling.kind == RopeScalingKind::LongRope);
+  CHECK(phi.rope.scaling.originalMaxPositions == 4096);
+  CHECK(phi.rope.scaling.factor == 32);
+  CHECK(phi.perLayer.back().slidingWindow == 262144); // beyond maxPositions
+
+  CHECK(model("llama-3.1-8b").rope.scaling.kind == RopeScalingKind::Llama3);
+}
+
+TEST_CASE("keys that may be absent") {
+  SECTION("as many KV heads as heads, null or absent") {
+    CHECK(ConfigSource("llama").erase("num_key_value_heads").config().kvHeads ==
+          8);
+    CHECK(ConfigSource("qwen2")
+              .set("num_key_value_heads", nullptr)
+              .config()
+              .kvHeads == 8);
+  }
+  SECTION("head_dim null") {
+    CHECK(ConfigSource("llama").set("head_dim", nullptr).config().headDim == 8);
+  }
+  SECTION("not tied") {
+    CHECK_FALSE(ConfigSource("qwen3")
+                    .erase("tie_word_embeddings")
+                    .config()
+                    .tieWordEmbeddings);
+  }
+  SECTION("silu") {
+    CHECK(ConfigSource("llama").erase("hidden_act").config().activation ==
+          Activation::SiLU);
+  }
+  SECTION("the plain rope_theta of the family") {
+    CHECK(
+        ConfigSource("mistral").erase("rope_parameters").config().rope.theta ==
+        1e4);
+    CHECK(
+        ConfigSource("mixtral").erase("rope_parameters").config().rope.theta ==
+        1e6);
+  }
+  SECTION("float32, with a remark") {
+    DecoderConfig c = ConfigSource("llama").erase("dtype").config();
+    CHECK(c.dtype == ElementType::Float32);
+    REQUIRE(c.assumptions.size() == 1);
+    CHECK_THAT(c.assumptions.front(), Catch::Contains("float32"));
+  }
+  SECTION("norm_topk_prob is false") {
+    CHECK_FALSE(ConfigSource("qwen3_moe")
+                    .erase("norm_topk_prob")
+                    .config()
+                    .moe.renormalize);
+  }
+}
+
+TEST_CASE("activations and element types") {
+  CHECK(ConfigSource("llama").set("hidden_act", "gelu").config().activation ==
+        Activation::GELU);
+  CHECK(ConfigSource("llama")
+            .set("hidden_act", "gelu_pytorch_tanh")
+            .config()
+            .activation == Activation::GELUTanh);
+  CHECK(ConfigSource("llama").set("hidden_act", "relu").config().activation ==
+        Activation::ReLU);
+  CHECK(ConfigSource("llama").set("dtype", "float16").config().dtype ==
+        ElementType::Float16);
+  CHECK(elementTypeName(ElementType::BFloat16) == "bf16");
+}
+
+TEST_CASE("known model types are sorted") {
+  CHECK(knownModelTypes() ==
+        std::vector<std::string>{"llama", "mistral", "mixtral", "phi3", "qwen2",
+                                 "qwen3", "qwen3_moe"});
+}
