@@ -37,11 +37,14 @@ LogicalResult DecoderDialect::verifyOperationAttribute(Operation *op,
   if (attr.getName() != kRecord)
     return op->emitOpError("has the unknown attribute '")
            << attr.getName().getValue() << "'";
-  auto name = dyn_cast<StringAttr>(attr.getValue());
-  if (!name || name.empty() || op->getNumResults() == 0)
+  auto names = dyn_cast<ArrayAttr>(attr.getValue());
+  if (!names || names.size() != op->getNumResults() ||
+      !llvm::all_of(names, [](Attribute name) {
+        return isa<StringAttr>(name) && !cast<StringAttr>(name).empty();
+      }))
     return op->emitOpError("'")
-           << kRecord << "' names a result by a string, found "
-           << attr.getValue();
+           << kRecord << "' is " << attr.getValue() << ", expected a name for "
+           << "each of " << op->getNumResults() << " results";
   return success();
 }
 

@@ -13,8 +13,8 @@ def Decoder_Dialect : Dialect {
     layout, if there is one, stands in the type (see the grid dialect), and the
     same ops are used before and after placement.
 
-    The attribute `decoder.record` on an op names its (first) result as a value
-    that a person may want to compare: "layer.0.output".
+    The attribute `decoder.record` on an op names its results, each a value that
+    a person may want to compare: ["layer.0.output"].
     The module attribute `decoder.source` is a dictionary that says where the
     program comes from: {config, digest, model_type, layers, max_positions}.
     The argument attribute `decoder.input` on a function names an input of the

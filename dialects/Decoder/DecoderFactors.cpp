@@ -196,6 +196,14 @@ void AddOp::getFactors(FactorModel &model) {
 bool AddOp::isLinearIn(unsigned) { return true; }
 SmallVector<unsigned, 2> AddOp::getAddends() { return {0, 1}; }
 
+void AddBiasOp::getFactors(FactorModel &model) {
+  unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
+  unsigned features = model.add("features", FactorKind::PassThrough);
+  model.operand({{tokens}, {features}});
+  model.operand({{features}});
+  model.result({{tokens}, {features}});
+}
+
 void ScaleOp::getFactors(FactorModel &model) {
   getElementwiseFactors(*this, model, "features");
 }

@@ -308,6 +308,21 @@ def Decoder_AddOp : Decoder_Op<"add", [Rowwise, PartialLinearSum, Commutative]> 
   let arguments = (ins Decoder_Float:$lhs, Decoder_Float:$rhs);
 }
 
+def Decoder_AddBiasOp : Decoder_Op<"add_bias", [Rowwise]> {
+  let summary = "Adds one row to every row.";
+  let description = [{
+    The bias of a projection whose sum is taken across ranks: it is added once,
+    to the reduced value, so the op never takes a value that owes a sum.
+
+    Example:
+
+    ```mlir
+    %y = decoder.add_bias %x, %b : (tensor<?x64xbf16>, tensor<64xbf16>) -> tensor<?x64xbf16>
+    ```
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_Float:$bias);
+}
+
 def Decoder_ScaleOp : Decoder_Op<"scale", [Rowwise, PartialLinear]> {
   let summary = "The value times a constant.";
   let description = [{

@@ -1,0 +1,17 @@
+//===- Passes.h - placement passes ------------------------------*- C++ -*-===//
+#ifndef LAYLINE_PLACEMENT_PASSES_H
+#define LAYLINE_PLACEMENT_PASSES_H
+
+#include "dialects/Grid/Grid.h"
+#include "mlir/Pass/Pass.h"
+
+namespace layline {
+/// The mesh axis of tensor parallelism.
+inline constexpr llvm::StringLiteral kTensorAxis = "tp";
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "lib/Placement/Passes.h.inc"
+} // namespace layline
+
+#endif // LAYLINE_PLACEMENT_PASSES_H

@@ -1,0 +1,44 @@
+//===- Passes.td - which mesh axis splits which value ---------*- tablegen -*-===//
+#ifndef LAYLINE_PLACEMENT_PASSES
+#define LAYLINE_PLACEMENT_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PlaceTensorParallel : Pass<"place-tensor-parallel", "::mlir::ModuleOp"> {
+  let summary = "Give every value a layout for tensor parallelism, with plain all-reduces.";
+  let description = [{
+    Every op names the factor that tensor parallelism splits (attention its
+    heads, a gated activation its features, embedding and logits the
+    vocabulary). The split is carried from there to the weights, through the
+    factor models of the ops between, so a column-parallel weight is one whose
+    product feeds a split factor. Where a rank then holds an addend of a sum
+    (row-parallel products, the split embedding), an all_reduce follows at once.
+    The result is the program that engines write by hand today.
+
+    Parts are balanced blocks and may be uneven. Each rank holds exactly the KV
+    heads that its query heads read, so replicated KV heads (fewer of them than
+    ranks) and uneven ones are one rule.
+
+    ```mlir
+    %y = decoder.linear %x, %w : (tensor<?x128xf32>, tensor<64x128xf32>) -> tensor<?x64xf32> loc("layer.0.o_proj")
+    ```
+    becomes
+    ```mlir
+    %p = decoder.linear %x, %w : (tensor<?x128xf32, #grid.layout<[_, block "tp" x 16]>>,
+                                  tensor<64x128xf32, #grid.layout<[_, block "tp" x 16]>>)
+                              -> tensor<?x64xf32, #grid.layout<[_, _] owes "tp">>
+    %y = grid.all_reduce %p over ["tp"] {site = "layer.0.o_proj"} : ...
+    ```
+
+    `even` refuses sizes that do not divide, naming those that do: for engines
+    that need equal parts on all ranks.
+  }];
+  let options = [
+    Option<"tp", "tp", "int64_t", /*default=*/"1", "Ranks of the axis \"tp\".">,
+    Option<"even", "even", "bool", /*default=*/"false",
+           "Refuse parts of different sizes.">
+  ];
+  let dependentDialects = ["::layline::grid::GridDialect"];
+}
+
+#endif // LAYLINE_PLACEMENT_PASSES

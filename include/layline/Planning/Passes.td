@@ -1,0 +1,113 @@
+//===- Passes.td - where sums are paid and rows are gathered --*- tablegen -*-===//
+#ifndef LAYLINE_PLANNING_PASSES
+#define LAYLINE_PLANNING_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PlanVariants : Pass<"plan-variants", "::mlir::ModuleOp"> {
+  let summary = "One copy of the placed program per range of token counts.";
+  let description = [{
+    `boundaries` says which form the boundaries between row-parallel products
+    and norms take: `whole` keeps the all_reduce, `rows` splits it; `auto` splits
+    it from `rows-from` tokens on (a threshold per card until the cost model
+    decides). The ranges are disjoint and cover [min-tokens, max-tokens].
+
+    ```mlir
+    func.func @decoder(...)
+    ```
+    becomes, with min-tokens=1 max-tokens=8192 rows-from=64,
+    ```mlir
+    func.func @v0(...) attributes {grid.tokens = array<i64: 1, 63>, grid.boundaries = "whole"}
+    func.func @v1(...) attributes {grid.tokens = array<i64: 64, 8192>, grid.boundaries = "rows"}
+    ```
+    The placed function itself stays, for comparison.
+  }];
+  let options = [
+    Option<"minTokens", "min-tokens", "int64_t", "1", "Fewest query tokens of a step.">,
+    Option<"maxTokens", "max-tokens", "int64_t", "8192", "Most query tokens of a step.">,
+    Option<"boundaries", "boundaries", "std::string", "\"auto\"", "auto, rows or whole.">,
+    Option<"rowsFrom", "rows-from", "int64_t", "1",
+           "auto: the smallest token count at which boundaries are split by rows.">,
+    Option<"rowsFromWhy", "rows-from-why", "std::string", "\"\"",
+           "auto: where that threshold comes from; quoted in remarks.">
+  ];
+}
+
+def PlanSplitAllReduce : Pass<"plan-split-all-reduce", "::mlir::func::FuncOp"> {
+  let summary = "all_reduce becomes reduce_scatter and all_gather where row-wise ops follow.";
+  let description = [{
+    Fires in functions with `grid.boundaries = "rows"`, on each all_reduce of
+    [tokens, ...] that some row-wise op reads. An all_reduce whose readers all
+    need every row stays and says so in its attribute `reason`.
+
+    ```mlir
+    %1 = grid.all_reduce %0 over ["tp"] {site = "s"} : ...
+    ```
+    becomes
+    ```mlir
+    %1 = grid.reduce_scatter %0 dim 0 over "tp" {site = "s"} : ...
+    %2 = grid.all_gather %1 dim 0 over "tp" : ...
+    ```
+  }];
+  let dependentDialects = ["::layline::grid::GridDialect"];
+}
+
+def PlanSinkAllGather : Pass<"plan-sink-all-gather", "::mlir::func::FuncOp"> {
+  let summary = "Move gathers of rows below row-wise ops.";
+  let description = [{
+    f(concat(X_r)) = concat(f(X_r)) for every row-wise f whose operands are
+    there by rows. A whole operand gives its rows for free (grid.slice). Gathers
+    that nothing reads any more disappear: so a residual that only row-wise ops
+    read is never gathered, through the whole stack.
+
+    An op moves only if one of its operands then needs no gather at all; an op
+    that reads rows which others need whole anyway (a router beside experts)
+    would only add a gather of its own.
+
+    ```mlir
+    %1 = grid.all_gather %0 dim 0 over "tp" : ...
+    %2 = decoder.norm %1, %w : ...
+    ```
+    becomes
+    ```mlir
+    %1 = decoder.norm %0, %w : ...
+    %2 = grid.all_gather %1 dim 0 over "tp" : ...
+    ```
+    Never across a sum between ranks: a value that owes is no row-wise operand.
+  }];
+  let dependentDialects = ["::layline::grid::GridDialect"];
+}
+
+def PlanFuseBoundaries : Pass<"plan-fuse-boundaries", "::mlir::func::FuncOp"> {
+  let summary = "Put a sum and the row-wise ops behind it into one kernel.";
+  let description = [{
+    From each reduce_scatter or all_reduce on: the row-wise ops without a weight
+    matrix that read it (residual add, norm), and the gathers of what they give.
+    Ops join only if all their other operands are known before the sum.
+
+    ```mlir
+    %1 = grid.reduce_scatter %0 dim 0 over "tp" : ...
+    %2 = decoder.add %residual, %1 : ...
+    %3 = decoder.norm %2, %w : ...
+    %4 = grid.all_gather %3 dim 0 over "tp" : ...
+    ```
+    becomes
+    ```mlir
+    %4, %2 = grid.fused "reduce_scatter+add+norm+all_gather" { ... }
+    ```
+    A sum that no such op follows stays as it is.
+  }];
+  let dependentDialects = ["::layline::grid::GridDialect"];
+}
+
+def PlanReportSites : Pass<"plan-report-sites", "::mlir::func::FuncOp"> {
+  let summary = "Say of every site what became of it.";
+  let description = [{
+    A site is a place where the plain tensor-parallel program has an
+    all_reduce. Each gets a remark (category "layline": passed "BoundaryByRows"
+    or missed "BoundaryWhole") and an entry in the function's `grid.sites`:
+    {id, status = "applied" | "missed", was, became, reason}.
+  }];
+}
+
+#endif // LAYLINE_PLANNING_PASSES

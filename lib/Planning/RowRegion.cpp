@@ -1,0 +1,78 @@
+//===- RowRegion.cpp - which ops are computed by rows
+//-----------------------===//
+#include "RowRegion.h"
+
+using namespace mlir;
+using namespace layline;
+using namespace layline::grid;
+
+/// Nothing the op touches is split over the axis or owes a sum over it, and
+/// its rows are whole.
+static bool couldRunByRows(Operation &op, StringAttr axis) {
+  if (!isa<RowwiseOpInterface>(op) || !isa<LayoutOpInterface>(op))
+    return false;
+  auto isFree = [&](Type type) {
+    LayoutAttr layout = getLayout(type);
+    return layout && !layout.getDimSplitBy(axis) && !layout.owesAnything();
+  };
+  if (!llvm::all_of(op.getOperandTypes(), isFree) ||
+      !llvm::all_of(op.getResultTypes(), isFree))
+    return false;
+  FactorModel model;
+  cast<LayoutOpInterface>(op).getFactors(model);
+  return llvm::all_of(getRowOperands(model), [&](unsigned index) {
+    return !getLayout(op.getOperand(index).getType()).isSplit(0);
+  });
+}
+
+RowRegion::RowRegion(Block &block, StringAttr axis,
+                     llvm::function_ref<bool(Value)> isSource) {
+  // Row operands of each candidate that are sources or may come by rows.
+  SmallVector<std::pair<Operation *, SmallVector<Value, 2>>> candidates;
+  for (Operation &op : block) {
+    if (!couldRunByRows(op, axis))
+      continue;
+    FactorModel model;
+    cast<LayoutOpInterface>(op).getFactors(model);
+    SmallVector<Value, 2> byRows;
+    for (unsigned index : getRowOperands(model)) {
+      Value operand = op.getOperand(index);
+      if (isSource(operand) ||
+          (operand.getDefiningOp() && ops.contains(operand.getDefiningOp())))
+        byRows.push_back(operand);
+    }
+    if (byRows.empty())
+      continue;
+    ops.insert(&op);
+    candidates.emplace_back(&op, std::move(byRows));
+  }
+  // Take out ops that would only add gathers, until nothing changes. Backwards:
+  // taking out a reader makes rows of its operands needed whole.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto &[op, byRows] : llvm::reverse(candidates)) {
+      if (!ops.contains(op))
+        continue;
+      bool stays = llvm::any_of(byRows, [&](Value value) {
+        return (isSource(value) || ops.contains(value.getDefiningOp())) &&
+               !findReaderOfAllRows(value);
+      });
+      if (stays)
+        continue;
+      ops.erase(op);
+      changed = true;
+    }
+  }
+}
+
+Operation *RowRegion::findReaderOfAllRows(Value value) const {
+  for (Operation *user : value.getUsers())
+    if (!ops.contains(user))
+      return user;
+  return nullptr;
+}
+
+bool RowRegion::isReadByRows(Value value) const {
+  return llvm::any_of(value.getUsers(),
+                      [&](Operation *user) { return ops.contains(user); });
+}

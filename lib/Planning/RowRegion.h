@@ -1,0 +1,36 @@
+//===- RowRegion.h - which ops are computed by rows -------------*- C++ -*-===//
+#ifndef LAYLINE_LIB_PLANNING_ROWREGION_H
+#define LAYLINE_LIB_PLANNING_ROWREGION_H
+
+#include "dialects/Grid/Grid.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace layline {
+
+/// The row-wise ops of a block that compute rows of their own on each rank of
+/// an axis, given the values whose rows are to be had so (the sources). An op
+/// belongs to the region if
+/// * it is row-wise, nothing in it is split over the axis or owes a sum;
+/// * one of its row operands is a source or comes from the region (the others
+///   are held whole and can be sliced);
+/// * of those operands, at least one is read by the region only. Otherwise all
+///   of them are gathered anyway, and the op would add a gather of its result.
+class RowRegion {
+public:
+  RowRegion(mlir::Block &block, mlir::StringAttr axis,
+            llvm::function_ref<bool(mlir::Value)> isSource);
+
+  bool contains(mlir::Operation *op) const { return ops.contains(op); }
+  /// A reader of the value outside the region, or null.
+  mlir::Operation *findReaderOfAllRows(mlir::Value value) const;
+  /// Some op of the region reads the value.
+  bool isReadByRows(mlir::Value value) const;
+
+private:
+  llvm::DenseSet<mlir::Operation *> ops;
+};
+
+} // namespace layline
+
+#endif // LAYLINE_LIB_PLANNING_ROWREGION_H

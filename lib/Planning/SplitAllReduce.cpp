@@ -1,0 +1,74 @@
+//===- SplitAllReduce.cpp - all_reduce = reduce_scatter ; all_gather
+//--------===//
+#include "RowRegion.h"
+#include "layline/Placement/Passes.h"
+#include "layline/Planning/Passes.h"
+#include "mlir/IR/Builders.h"
+
+namespace layline {
+#define GEN_PASS_DEF_PLANSPLITALLREDUCE
+#include "lib/Planning/Passes.h.inc"
+} // namespace layline
+
+using namespace mlir;
+using namespace layline;
+using namespace layline::grid;
+
+/// Sums [tokens, ...] over exactly the axis, rows not split yet.
+static bool canSplit(AllReduceOp reduce, StringAttr axis) {
+  LayoutAttr layout = getLayout(reduce.getType());
+  return reduce.getAxes().size() == 1 && reduce.getAxes()[0] == axis &&
+         !layout.isSplit(0) && !layout.owesAnything();
+}
+
+static std::string placeOf(Operation *op) {
+  std::string text = ("'" + op->getName().getStringRef() + "'").str();
+  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
+    text += " at " + name.getName().str();
+  return text;
+}
+
+namespace {
+struct PlanSplitAllReduce
+    : layline::impl::PlanSplitAllReduceBase<PlanSplitAllReduce> {
+  using PlanSplitAllReduceBase::PlanSplitAllReduceBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    auto boundaries = function->getAttrOfType<StringAttr>(kVariantBoundaries);
+    if (!boundaries || boundaries.getValue() != "rows")
+      return;
+    Block &block = function.getBody().front();
+    auto axis = StringAttr::get(&getContext(), kTensorAxis);
+    RowRegion region(block, axis, [&](Value value) {
+      auto reduce = value.getDefiningOp<AllReduceOp>();
+      return reduce && canSplit(reduce, axis);
+    });
+    OpBuilder builder(&getContext());
+    for (auto reduce :
+         llvm::make_early_inc_range(block.getOps<AllReduceOp>())) {
+      if (!canSplit(reduce, axis)) {
+        reduce.setReason("the sum is not one of rows over \"tp\" alone");
+        continue;
+      }
+      if (!region.isReadByRows(reduce.getResult())) {
+        Operation *reader = region.findReaderOfAllRows(reduce.getResult());
+        reduce.setReason(reader ? placeOf(reader) + " needs all rows"
+                                : "nothing reads the sum");
+        continue;
+      }
+      builder.setInsertionPoint(reduce);
+      auto type = cast<RankedTensorType>(reduce.getType());
+      auto rows = ReduceScatterOp::create(
+          builder, reduce.getLoc(),
+          withLayout(type, getLayout(type).withDim(0, SplitAttr::get(axis))),
+          reduce.getInput(), builder.getI64IntegerAttr(0), axis,
+          reduce.getSiteAttr());
+      auto whole = AllGatherOp::create(builder, reduce.getLoc(), type, rows,
+                                       builder.getI64IntegerAttr(0), axis);
+      reduce.replaceAllUsesWith(whole.getResult());
+      reduce.erase();
+    }
+  }
+};
+} // namespace
