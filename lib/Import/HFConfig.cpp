@@ -70,6 +70,9 @@ constexpr UnsupportedKey kUnsupportedKeys[] = {
     {"first_k_dense_replace", 0, "leading dense layers"},
 };
 
+/// Real heads have at most 576; RoPE tables of this size are still small.
+constexpr int64_t kMaxHeadDim = int64_t(1) << 16;
+
 class ConfigReader {
 public:
   ConfigReader(HFConfigFields &configFields, const Family &itsFamily)
@@ -167,11 +170,14 @@ void ConfigReader::readHeads() {
                              Twine(config.heads) + ", as there is no head_dim");
     config.headDim = config.hidden / config.heads;
   }
-  if (!fields.failed() && config.qDim() > kMaxSize)
-    return fields.malformed("head_dim", "found " + Twine(config.heads) +
-                                            " heads of " +
-                                            Twine(config.headDim) +
-                                            ", expected a product below 2^31");
+  if (!fields.failed() &&
+      (config.headDim > kMaxHeadDim || config.qDim() > kMaxSize))
+    return fields.malformed(
+        "head_dim", "found " + Twine(config.heads) + " heads of " +
+                        Twine(config.headDim) +
+                        ", expected heads of "
+                        "at most " +
+                        Twine(kMaxHeadDim) + " and a product below 2^31");
   config.attentionScale = 1 / std::sqrt(static_cast<double>(config.headDim));
 }
 

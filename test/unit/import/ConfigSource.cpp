@@ -76,6 +76,17 @@ ConfigSource &ConfigSource::erase(StringRef path) {
   return *this;
 }
 
+std::vector<std::string> ConfigSource::paths() const {
+  std::vector<std::string> result;
+  for (const auto &entry : object) {
+    result.push_back(entry.first.str());
+    if (const json::Object *nested = entry.second.getAsObject())
+      for (const auto &inner : *nested)
+        result.push_back(entry.first.str() + "." + inner.first.str());
+  }
+  return result;
+}
+
 std::string ConfigSource::text() const {
   std::string result;
   llvm::raw_string_ostream(result) << json::Value(json::Object(object));

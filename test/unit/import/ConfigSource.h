@@ -26,6 +26,9 @@ public:
   ConfigSource &setRaw(llvm::StringRef path, llvm::StringRef text);
   ConfigSource &erase(llvm::StringRef path);
 
+  /// All keys, those of nested objects as "outer.inner".
+  std::vector<std::string> paths() const;
+
   std::string text() const;
   /// The config; fails the test if it does not read.
   DecoderConfig config() const;

@@ -1,7 +1,9 @@
 //===- MalformedTest.cpp - values that cannot be --------------------------===//
 
 #include "ConfigSource.h"
+#include "layline/Import/RopeTable.h"
 #include <catch2/catch.hpp>
+#include <cmath>
 
 using namespace layline;
 using namespace layline::test;
@@ -76,7 +78,10 @@ TEST_CASE("each message names the file, the key, the found and the expected") {
        "key 'hidden_size': found number 65, expected a multiple of "
        "num_attention_heads, 8, as there is no head_dim"},
       {"llama", "head_dim", "15", "a rotary width of 15 in heads of 15"},
-      {"llama", "head_dim", "1073741824", "found 8 heads of 1073741824"},
+      {"llama", "head_dim", "1073741824",
+       "found 8 heads of 1073741824, expected heads of at most 65536"},
+      {"qwen2", "hidden_size", "800000", "found 8 heads of 100000"},
+      {"llama", "num_attention_heads", "2147483646", "a product below 2^31"},
       {"phi3", "rope_parameters.partial_rotary_factor", "0.7",
        "key 'partial_rotary_factor': found a rotary width of 5 in heads of 8, "
        "expected an even width of at least 2"},
@@ -155,6 +160,57 @@ TEST_CASE("sizes that together are no model") {
                  .set("num_local_experts", 65536)
                  .error(),
              Contains("found 65536 experts in each of 9999 layers"));
+}
+
+TEST_CASE("any value of any key makes an error or a config that works") {
+  const char *family = GENERATE("llama", "mistral", "mixtral", "phi3", "qwen2",
+                                "qwen3", "qwen3_moe");
+  for (const std::string &path : ConfigSource(family).paths())
+    for (const char *value : {"null",
+                              "true",
+                              "false",
+                              "0",
+                              "-1",
+                              "1",
+                              "2",
+                              "3",
+                              "7",
+                              "0.1",
+                              "1e308",
+                              "1e-308",
+                              "2147483647",
+                              "9223372036854775807",
+                              "18446744073709551616",
+                              "NaN",
+                              "-Infinity",
+                              "\"\"",
+                              "\"x\"",
+                              "\"yarn\"",
+                              "\"longrope\"",
+                              "[]",
+                              "[0]",
+                              "[null, \"full_attention\"]",
+                              "{}",
+                              "{\"factor\": 1}"}) {
+      INFO(family << ": " << path << " = " << value);
+      ConfigSource source(family);
+      source.setRaw(path, value);
+      llvm::Expected<DecoderConfig> config =
+          parseHFConfig(source.text(), "config.json");
+      if (!config) {
+        CHECK_THAT(errorOf(std::move(config)), Contains("config.json: key '"));
+        continue;
+      }
+      for (double frequency : computeRopeTable(*config).base.invFreq)
+        CHECK(std::isfinite(frequency));
+      for (const WeightInstance &weight : config->weights()) {
+        StoredWeight stored =
+            config->find(weight.weight, weight.layer, weight.expert);
+        bool inside = 0 <= stored.rowBegin && stored.rowBegin < stored.rowEnd &&
+                      stored.rowEnd <= stored.storedRows;
+        CHECK(inside);
+      }
+    }
 }
 
 TEST_CASE("foreign text in a message is cut and escaped") {
