@@ -1,0 +1,89 @@
+//===- StepKinds.cpp - what each kind of step takes -------------------------===//
+#include "dialects/Launch/StepKinds.h"
+#include "dialects/Launch/Launch.h"
+#include "llvm/ADT/STLExtras.h"
+#include <array>
+
+using namespace layline::launch;
+using llvm::StringLiteral;
+
+const RoleSpec *StepKindInfo::findRole(llvm::StringRef name) const {
+  auto *found = llvm::find_if(roles, [&](auto &r) { return r.name == name; });
+  return found == roles.end() ? nullptr : found;
+}
+
+const KindAttrSpec *StepKindInfo::findAttr(llvm::StringRef name) const {
+  auto *found = llvm::find_if(attrs, [&](auto &a) { return a.name == name; });
+  return found == attrs.end() ? nullptr : found;
+}
+
+static RoleSpec in(StringLiteral name, Element element = Element::Float) {
+  return {name, Takes::Buffer, element};
+}
+static RoleSpec out(StringLiteral name, Element element = Element::Float) {
+  return {name, Takes::Buffer, element, /*isOutput=*/true};
+}
+static RoleSpec weight(StringLiteral name, bool isOptional = false) {
+  return {name, Takes::Weight, Element::Float, /*isOutput=*/false, isOptional};
+}
+static RoleSpec cache(StringLiteral name, Element element, bool isOutput = false) {
+  return {name, Takes::Cache, element, isOutput};
+}
+static RoleSpec list(StringLiteral name, Takes takes, Element element,
+                     bool isOutput = false) {
+  return {name, takes, element, isOutput, /*isOptional=*/false, /*isList=*/true};
+}
+
+static constexpr auto kInteger = Element::Integer;
+static constexpr auto kAny = Element::Any;
+
+static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
+  using A = AttrType;
+  RoleSpec input = in("input"), output = out("output");
+  RoleSpec anyInput = in("input", kAny), anyOutput = out("output", kAny);
+  RoleSpec addends = list("inputs", Takes::Buffer, Element::Float);
+  KindAttrSpec function{"function", A::String}, group{"group", A::Symbol},
+      dim{"dim", A::Integer}, range{"range", A::Symbol};
+  constexpr bool collective = true, isExtern = true;
+  // In the order of the enum.
+  return {{
+      {{in("ids", kInteger), weight("weight"), output}, {}},
+      {{input, weight("weight"), weight("bias", true), output},
+       {{"norm", A::String}, {"eps", A::Number}, {"weight_offset", A::Number}}},
+      {{input, weight("weight"), weight("bias", true), output},
+       {}, !collective, isExtern},
+      {{input, in("positions", kInteger), {"table", Takes::Table, kAny}, output},
+       {{"style", A::String}, {"rotary", A::Integer}}},
+      {{anyInput, cache("cache", kAny, /*isOutput=*/true)}, {}},
+      {{in("query"), cache("keys", Element::Float), cache("values", Element::Float),
+        in("positions", kInteger), cache("key_positions", kInteger), output},
+       {{"scale", A::Number}, {"causal", A::Bool}, {"window", A::Integer, true},
+        {"heads", A::Integer}, {"kv_heads", A::Integer}},
+       !collective, isExtern},
+      {{input, output}, {function}},
+      {{in("gate"), in("up"), output}, {function}},
+      {{in("logits"), out("ids", kInteger), out("weights")},
+       {{"top_k", A::Integer}, {"scoring", A::String}, {"renormalize", A::Bool},
+        {"scale", A::Number}}},
+      {{input, in("ids", kInteger), in("weights"), weight("gate"), weight("up"),
+        weight("down"), output},
+       {function}, !collective, isExtern},
+      {{addends, output}, {}},
+      {{input, weight("bias"), output}, {}},
+      {{addends, output}, {}},
+      {{input, output}, {{"factor", A::Number}}},
+      {{anyInput, anyOutput}, {}},
+      {{anyInput, anyOutput}, {dim, range}},
+      {{input, output}, {group}, collective},
+      {{input, output}, {group, dim, range}, collective},
+      {{anyInput, anyOutput}, {group, dim, range}, collective},
+      {{anyInput, anyOutput}, {group, {"root", A::Integer}}, collective},
+      {{list("inputs", Takes::Any, kAny), list("outputs", Takes::Any, kAny, true)},
+       {{"kernel", A::Symbol}}},
+  }};
+}
+
+const StepKindInfo &layline::launch::getInfo(StepKind kind) {
+  static const auto table = makeTable();
+  return table[static_cast<uint32_t>(kind)];
+}
