@@ -34,6 +34,9 @@ LogicalResult DecoderDialect::verifyOperationAttribute(Operation *op,
   if (attr.getName() == kSource && isa<ModuleOp>(op) &&
       isa<DictionaryAttr>(attr.getValue()))
     return success();
+  if (attr.getName() == kReference && isa<FunctionOpInterface>(op) &&
+      isa<UnitAttr>(attr.getValue()))
+    return success();
   if (attr.getName() != kRecord)
     return op->emitOpError("has the unknown attribute '")
            << attr.getName().getValue() << "'";

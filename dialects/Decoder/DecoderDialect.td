@@ -17,6 +17,8 @@ def Decoder_Dialect : Dialect {
     a person may want to compare: ["layer.0.output"].
     The module attribute `decoder.source` is a dictionary that says where the
     program comes from: {config, digest, model_type, layers, max_positions}.
+    The function attribute `decoder.reference` marks the program as imported,
+    kept for comparison: placement and planning leave it alone.
     The argument attribute `decoder.input` on a function names an input of the
     program: "input_ids", "positions".
   }];
@@ -29,6 +31,7 @@ def Decoder_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kRecord = "decoder.record";
     static constexpr ::llvm::StringLiteral kInput = "decoder.input";
     static constexpr ::llvm::StringLiteral kSource = "decoder.source";
+    static constexpr ::llvm::StringLiteral kReference = "decoder.reference";
     void registerAttributes();
   }];
 }

@@ -133,6 +133,7 @@ void CacheOp::getFactors(FactorModel &model) {
   model.result(out);
 }
 Value CacheOp::getCarriedRows() { return getRows(); }
+bool CacheOp::prependsHistory() { return true; }
 
 void AttentionOp::getFactors(FactorModel &model) {
   auto query = tensor(getQuery());

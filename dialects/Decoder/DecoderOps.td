@@ -179,7 +179,7 @@ def Decoder_RopeOp : Decoder_Op<"rope", [Rowwise, Positioned]> {
   let hasVerifier = 1;
 }
 
-def Decoder_CacheOp : Decoder_Op<"cache", [DeclareOpInterfaceMethods<RowCarrierOpInterface>]> {
+def Decoder_CacheOp : Decoder_Op<"cache", [DeclareOpInterfaceMethods<RowCarrierOpInterface, ["prependsHistory"]>]> {
   let summary = "The cached rows followed by the rows of this step.";
   let description = [{
     The rows are appended to the cache of that layer and plane and stay there

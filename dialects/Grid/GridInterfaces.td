@@ -100,7 +100,9 @@ def RowCarrierOpInterface : OpInterface<"RowCarrierOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<"The operand whose rows are handed on.",
-      "::mlir::Value", "getCarriedRows", (ins)>
+      "::mlir::Value", "getCarriedRows", (ins)>,
+    InterfaceMethod<"The result has rows of earlier steps in front.",
+      "bool", "prependsHistory", (ins), "", "return false;">
   ];
 }
 

@@ -282,9 +282,18 @@ struct PlaceTensorParallel
     MeshOp::create(builder, module.getLoc(), "mesh",
                    builder.getStrArrayAttr({kTensorAxis}),
                    ArrayRef<int64_t>{tp});
-    for (auto function : module.getOps<func::FuncOp>()) {
-      if (function.isExternal())
+    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      if (function.isExternal() ||
+          function->hasAttr(decoder::DecoderDialect::kReference))
         continue;
+      if (reference) {
+        builder.setInsertionPoint(function);
+        auto copy = cast<func::FuncOp>(builder.clone(*function));
+        copy.setSymName((function.getSymName() + ".reference").str());
+        copy.setPrivate();
+        copy->setAttr(decoder::DecoderDialect::kReference,
+                      builder.getUnitAttr());
+      }
       if (!llvm::hasSingleElement(function.getBody())) {
         function.emitOpError("has several blocks, expected one");
         return signalPassFailure();

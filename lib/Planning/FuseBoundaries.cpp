@@ -117,6 +117,8 @@ struct PlanFuseBoundaries
   using PlanFuseBoundariesBase::PlanFuseBoundariesBase;
 
   void runOnOperation() override {
+    if (!getOperation()->hasAttr(kVariantTokens))
+      return;
     OpBuilder builder(&getContext());
     SmallVector<Operation *> sums;
     for (Operation &op : getOperation().getBody().front())

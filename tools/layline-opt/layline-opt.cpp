@@ -3,6 +3,7 @@
 #include "dialects/Grid/Grid.h"
 #include "layline/Placement/Passes.h"
 #include "layline/Planning/Passes.h"
+#include "layline/Verification/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -11,6 +12,7 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   layline::registerLaylinePlacementPasses();
   layline::registerLaylinePlanningPasses();
+  layline::registerLaylineVerificationPasses();
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, layline::grid::GridDialect,
                   layline::decoder::DecoderDialect>();

@@ -36,7 +36,9 @@ def PlaceTensorParallel : Pass<"place-tensor-parallel", "::mlir::ModuleOp"> {
   let options = [
     Option<"tp", "tp", "int64_t", /*default=*/"1", "Ranks of the axis \"tp\".">,
     Option<"even", "even", "bool", /*default=*/"false",
-           "Refuse parts of different sizes.">
+           "Refuse parts of different sizes.">,
+    Option<"reference", "reference", "bool", /*default=*/"false",
+           "Keep the program as imported, marked `decoder.reference`, for verify-equivalence.">
   ];
   let dependentDialects = ["::layline::grid::GridDialect"];
 }

@@ -83,7 +83,8 @@ def PlanFuseBoundaries : Pass<"plan-fuse-boundaries", "::mlir::func::FuncOp"> {
   let description = [{
     From each reduce_scatter or all_reduce on: the row-wise ops without a weight
     matrix that read it (residual add, norm), and the gathers of what they give.
-    Ops join only if all their other operands are known before the sum.
+    Ops join only if all their other operands are known before the sum. Fires in
+    variants (functions with `grid.tokens`).
 
     ```mlir
     %1 = grid.reduce_scatter %0 dim 0 over "tp" : ...
