@@ -1,0 +1,170 @@
+#include "plan/Check.h"
+
+#include "plan/HappensBefore.h"
+#include "plan/PositionSource.h"
+#include "plan/StepContract.h"
+
+#include <algorithm>
+
+namespace layline::runtime {
+namespace {
+
+bool hasCollective(const Step &step) {
+  return step.info().isCollective ||
+         std::any_of(step.body.begin(), step.body.end(),
+                     [](const Step &s) { return s.info().isCollective; });
+}
+
+void checkEvents(const Plan &plan, const Variant &variant, Findings &findings) {
+  std::vector<int> signaller(variant.events.size(), -1);
+  for (std::size_t i = 0; i < variant.steps.size(); ++i) {
+    const Step &step = variant.steps[i];
+    StepContract contract{plan, variant, step};
+    findings.of([&] {
+      for (int event : step.waits)
+        if (signaller[event] < 0)
+          contract.fail("waits for event '", variant.events[event],
+                        "', which no earlier step signals");
+    });
+    findings.of([&] {
+      for (int event : step.signals) {
+        if (signaller[event] >= 0)
+          contract.fail("signals event '", variant.events[event], "', which step '",
+                        variant.steps[signaller[event]].id, "' signals already");
+        signaller[event] = static_cast<int>(i);
+      }
+    });
+  }
+}
+
+void checkAfter(const Plan &plan, const Variant &variant, const HappensBefore &before,
+                Findings &findings) {
+  for (std::size_t i = 0; i < variant.steps.size(); ++i) {
+    const Step &step = variant.steps[i];
+    findings.of([&] {
+      for (int earlier : step.after) {
+        StepContract contract{plan, variant, step};
+        if (earlier >= static_cast<int>(i))
+          contract.fail("comes after step '", variant.steps[earlier].id,
+                        "', which stands later in the list");
+        if (!before(earlier, static_cast<int>(i)))
+          contract.fail("comes after step '", variant.steps[earlier].id, "' on stream '",
+                        plan.streams[variant.steps[earlier].stream],
+                        "' and waits for no event that says it is done");
+      }
+    });
+  }
+}
+
+/// One collective in flight per flag: it has one epoch.
+void checkFlags(const Plan &plan, const Variant &variant, const HappensBefore &before,
+                Findings &findings) {
+  std::vector<int> lastOf(plan.flags.size(), -1);
+  for (std::size_t i = 0; i < variant.steps.size(); ++i) {
+    const Step &step = variant.steps[i];
+    findings.of([&] {
+      StepContract contract{plan, variant, step};
+      if (!hasCollective(step)) {
+        if (step.flag >= 0)
+          contract.fail("has a flag and no collective");
+        return;
+      }
+      if (step.flag < 0)
+        contract.fail("is a collective and has no flag");
+      const Flag &flag = plan.flags[step.flag];
+      int group = step.kind == StepKind::Fused ? plan.kernels[step.attrs.kernel].group
+                                               : step.attrs.group;
+      if (group != flag.group)
+        contract.fail("is of ", group < 0 ? "no group" : "group '" + plan.groups[group].id + "'",
+                      ", its flag '", flag.id, "' of group '", plan.groups[flag.group].id, "'");
+      int &last = lastOf[step.flag];
+      if (last >= 0 && !before(last, static_cast<int>(i)))
+        contract.fail("may run at the same time as step '", variant.steps[last].id,
+                      "', which uses the same flag '", flag.id, "'");
+      last = static_cast<int>(i);
+    });
+  }
+}
+
+/// Every cache gets this step's rows once, before they are read.
+void checkCaches(const Plan &plan, const Variant &variant, const HappensBefore &before,
+                 Findings &findings) {
+  std::vector<int> appended(plan.caches.size(), -1);
+  auto visit = [&](const Step &step, int topLevel) {
+    StepContract contract{plan, variant, step};
+    if (step.kind == StepKind::Fused)
+      return;
+    for (std::size_t a = 0; a < step.args.size(); ++a)
+      for (const Operand &operand : step.args[a]) {
+        if (operand.of != Operand::Of::Cache)
+          continue;
+        const std::string &id = plan.caches[operand.index].id;
+        int &at = appended[operand.index];
+        if (step.info().args[a].isOutput) {
+          if (at >= 0)
+            contract.fail("appends to cache '", id, "', as step '",
+                          variant.steps[at].id, "' did");
+          at = topLevel;
+        } else if (at < 0) {
+          contract.fail("reads cache '", id,
+                        "' before this step's rows are appended to it");
+        } else if (at != topLevel && !before(at, topLevel)) {
+          contract.fail("reads cache '", id, "' and does not wait for step '",
+                        variant.steps[at].id, "', which appends to it");
+        }
+      }
+  };
+  for (std::size_t i = 0; i < variant.steps.size(); ++i) {
+    findings.of([&] { visit(variant.steps[i], static_cast<int>(i)); });
+    for (const Step &step : variant.steps[i].body)
+      findings.of([&] { visit(step, static_cast<int>(i)); });
+  }
+  for (std::size_t i = 0; i < plan.caches.size(); ++i)
+    if (appended[i] < 0)
+      findings.of([&] {
+        invalid("variant '", variant.id, "' never appends to cache '", plan.caches[i].id,
+                "': the next step would miss rows");
+      });
+}
+
+/// A table with `long` numbers is chosen by the step's largest position, so the
+/// positions must be known before the step runs.
+void checkPositions(const Plan &plan, const Variant &variant, Findings &findings) {
+  std::vector<int> source = inputOfBuffers(variant);
+  auto visit = [&](const Step &step) {
+    if (step.kind != StepKind::Rope || !plan.tables[step.arg("table").index].longNumbers)
+      return;
+    if (source[step.arg("positions").index] < 0)
+      StepContract{plan, variant, step}
+          .fail("uses a table with 'long' numbers and positions that are not an input's");
+  };
+  for (const Step &step : variant.steps) {
+    findings.of([&] { visit(step); });
+    for (const Step &inner : step.body)
+      findings.of([&] { visit(inner); });
+  }
+}
+
+} // namespace
+
+void checkContracts(const Plan &plan, Findings &findings) {
+  for (const Variant &variant : plan.variants)
+    for (const Step &step : variant.steps) {
+      for (const Step &inner : step.body)
+        findings.of([&] { inner.info().check(StepContract{plan, variant, inner}); });
+      findings.of([&] { step.info().check(StepContract{plan, variant, step}); });
+    }
+}
+
+void checkOrder(const Plan &plan, Findings &findings) {
+  for (const Variant &variant : plan.variants) {
+    HappensBefore before(variant, plan.streams.size());
+    checkEvents(plan, variant, findings);
+    checkAfter(plan, variant, before, findings);
+    checkFlags(plan, variant, before, findings);
+    checkCaches(plan, variant, before, findings);
+    checkPositions(plan, variant, findings);
+  }
+}
+
+} // namespace layline::runtime

@@ -1,0 +1,241 @@
+// A launch plan in memory: docs/plan-format.md with ids resolved to indices.
+// Nothing here decides anything; the checks are in Check*.cpp.
+#ifndef LAYLINE_RUNTIME_PLAN_PLAN_H
+#define LAYLINE_RUNTIME_PLAN_PLAN_H
+
+#include "plan/Expr.h"
+#include "plan/StepKind.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace layline::runtime {
+
+enum class DType : std::uint8_t { BF16, F16, F32, F64, I32, I64 };
+std::int64_t dtypeBytes(DType dtype);
+const char *dtypeName(DType dtype);
+inline bool isInteger(DType dtype) {
+  return dtype == DType::I32 || dtype == DType::I64;
+}
+
+struct Axis {
+  std::string name;
+  std::int64_t size = 1;
+};
+
+struct Group {
+  std::string id;
+  std::vector<int> axes;
+  std::int64_t ranks = 1;
+};
+
+struct Symbol {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
+struct Range {
+  enum class Kind : std::uint8_t { Block, Readers };
+  std::string id;
+  int axis = 0;
+  Expr extent;
+  Kind kind = Kind::Block;
+  std::int64_t of = 0; ///< Readers: number of query heads
+  Expr begin;
+  Expr size;
+};
+
+/// One dimension of a layout: held whole (range < 0) or the rank's part of a
+/// range, in multiples of `unit` items.
+struct DimLayout {
+  int range = -1;
+  std::int64_t unit = 1;
+  bool isSplit() const { return range >= 0; }
+  bool operator==(const DimLayout &other) const {
+    return range == other.range && (range < 0 || unit == other.unit);
+  }
+  bool operator!=(const DimLayout &other) const { return !(*this == other); }
+};
+
+struct Layout {
+  std::vector<DimLayout> dims;
+  std::vector<int> owes; ///< axes, ascending
+  bool operator==(const Layout &other) const {
+    return dims == other.dims && owes == other.owes;
+  }
+};
+
+using ShapeExpr = std::vector<Expr>;
+using Shape = std::vector<std::int64_t>;
+
+struct Input {
+  std::string id;
+  DType dtype = DType::I64;
+  ShapeExpr shape;
+};
+
+struct Cache {
+  std::string id;
+  std::int64_t layer = -1;
+  std::string plane;
+  DType dtype = DType::BF16;
+  Shape rowShape;
+  Layout layout;
+};
+
+struct RopeNumbers {
+  double attentionFactor = 1;
+  std::vector<double> invFreq;
+};
+
+struct Table {
+  std::string id;
+  RopeNumbers numbers;
+  std::int64_t longAbove = 0;
+  std::optional<RopeNumbers> longNumbers;
+};
+
+struct Weight {
+  std::string id;
+  std::string key;
+  DType dtype = DType::BF16;
+  Shape storedShape;
+  std::optional<Part> rows;
+  std::string stackName;       ///< empty: not stacked
+  std::int64_t stackCount = 0;
+  Shape shape;
+  Layout layout;
+  std::int64_t bytesPerRank = 0;
+  /// The safetensors keys of all stored tensors, in stacking order.
+  std::vector<std::string> keys() const;
+};
+
+struct Flag {
+  std::string id;
+  int group = 0;
+};
+
+struct Kernel {
+  std::string id;
+  std::vector<std::string> ops;
+  int group = -1;
+};
+
+struct Arena {
+  std::string id;
+  std::int64_t bytes = 0;
+};
+
+struct Buffer {
+  enum class Class : std::uint8_t { Activation, Symmetric, Input, Output, Register };
+  std::string id;
+  Class kind = Class::Activation;
+  DType dtype = DType::BF16;
+  ShapeExpr shape;
+  Layout layout;
+  int input = -1; ///< Class::Input
+  int arena = -1; ///< all others
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+  int firstStep = -1; ///< `live`, top-level step indices
+  int lastStep = -1;
+};
+
+/// What an argument of a step names. Shape and layout are those of the view.
+struct Operand {
+  enum class Of : std::uint8_t { Buffer, Weight, Cache, Table };
+  Of of = Of::Buffer;
+  int index = -1;
+  DType dtype = DType::BF16;
+  ShapeExpr shape; ///< global; of a cache: [past + tokens, row_shape...]
+  Layout layout;
+};
+
+struct Step {
+  std::string id;
+  StepKind kind = StepKind::Add;
+  int stream = 0;
+  std::string name;
+  /// By position in the kind's argument list; absent optional ones are empty.
+  std::vector<std::vector<Operand>> args;
+  StepAttributes attrs;
+  int flag = -1;
+  std::vector<int> after;   ///< top-level step indices
+  std::vector<int> waits;   ///< event numbers
+  std::vector<int> signals;
+  std::vector<Step> body;
+
+  const StepKindInfo &info() const { return infoOf(kind); }
+  /// Operands of an argument by name; empty if the optional one is absent.
+  const std::vector<Operand> &list(const char *argument) const;
+  /// The only operand of a required argument.
+  const Operand &arg(const char *argument) const;
+  const Operand *find(const char *argument) const;
+};
+
+struct Output {
+  std::string id;
+  int buffer = -1;
+};
+
+struct Variant {
+  std::string id;
+  std::int64_t minTokens = 0;
+  std::int64_t maxTokens = 0;
+  std::vector<Arena> arenas;
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<std::string> events; ///< names, by event number
+  std::vector<Output> outputs;
+};
+
+struct Plan {
+  std::string file; ///< for messages
+  DType dtype = DType::BF16;
+  Symbol tokens;
+  Symbol past;
+  std::vector<Axis> axes;
+  std::vector<Group> groups;
+  std::vector<Range> ranges;
+  std::vector<Input> inputs;
+  std::vector<Cache> caches;
+  std::vector<Table> tables;
+  std::vector<Weight> weights;
+  std::vector<Flag> flags;
+  std::vector<Kernel> kernels;
+  std::vector<std::string> streams;
+  std::vector<Variant> variants;
+
+  std::int64_t ranks() const;
+  /// Coordinates of a rank: row-major over the axes.
+  std::vector<std::int64_t> coordinates(std::int64_t rank) const;
+  /// Every range's part for one rank.
+  std::vector<Part> parts(std::int64_t tokens,
+                          const std::vector<std::int64_t> &coordinates) const;
+  /// Null if no variant runs this many tokens.
+  const Variant *variantFor(std::int64_t tokens) const;
+  const std::string &operandId(const Variant &variant,
+                               const Operand &operand) const;
+};
+
+/// The rank's shape of a tensor. Throws if a dimension is negative.
+Shape localShape(const ShapeExpr &global, const Layout &layout,
+                 const Environment &environment);
+Shape globalShape(const ShapeExpr &global, const Environment &environment);
+/// Product of the dimensions; throws on overflow.
+std::int64_t elements(const Shape &shape);
+ShapeExpr constantShape(const Shape &shape);
+/// [past + tokens, row_shape...].
+ShapeExpr cacheShape(const Cache &cache);
+
+std::string print(const Shape &shape);
+std::string print(const ShapeExpr &shape);
+std::string print(const Layout &layout, const Plan &plan);
+std::string printAxes(const std::vector<int> &axes, const Plan &plan);
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_PLAN_PLAN_H

@@ -1,0 +1,53 @@
+// What a check of one step may ask, with messages that say which step.
+#ifndef LAYLINE_RUNTIME_PLAN_STEPCONTRACT_H
+#define LAYLINE_RUNTIME_PLAN_STEPCONTRACT_H
+
+#include "plan/Error.h"
+#include "plan/Plan.h"
+
+namespace layline::runtime {
+
+struct StepContract {
+  const Plan &plan;
+  const Variant &variant;
+  const Step &step;
+
+  const StepAttributes &attrs() const { return step.attrs; }
+  const Operand &arg(const char *name) const { return step.arg(name); }
+
+  template <typename... Parts> [[noreturn]] void fail(const Parts &...parts) const {
+    invalid("variant '", variant.id, "', step '", step.id, "' (", step.info().name,
+            step.name.empty() ? "" : ", ", step.name, "): ", parts...);
+  }
+
+  const std::string &id(const Operand &operand) const {
+    return plan.operandId(variant, operand);
+  }
+
+  /// The operand has this many dimensions.
+  void dims(const char *name, std::size_t count) const;
+  /// Owes no sum: the step is not linear in it.
+  void owesNothing(const Operand &operand) const;
+  void owesExactly(const Operand &operand, std::vector<int> axes) const;
+  void heldWhole(const Operand &operand, std::size_t dim) const;
+  /// Same extent and same part of it on every rank.
+  void sameDim(const Operand &a, std::size_t i, const Operand &b, std::size_t j) const;
+  /// All dimensions the same; owed sums are not compared.
+  void sameDims(const Operand &a, const Operand &b) const;
+  /// The same and owing the same.
+  void sameLayout(const Operand &a, const Operand &b) const;
+  void extent(const Operand &operand, std::size_t dim, std::int64_t expected) const;
+  /// All parts of a group's axes: which the range must be over.
+  void rangeOfGroup() const;
+  /// Axis that splits a dimension, -1 if held whole.
+  int axisOf(const Operand &operand, std::size_t dim) const;
+};
+
+/// Equal for every token count that is looked at.
+bool sameSize(const Expr &a, const Expr &b);
+/// Ascending union; `axis` < 0 adds nothing.
+std::vector<int> withAxis(std::vector<int> axes, int axis);
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_PLAN_STEPCONTRACT_H

@@ -1,0 +1,108 @@
+// The step kinds of format 1.0 in one table: their arguments, their attributes
+// and what their layouts must be. Parsing, checking and execution all go
+// through it, so that a kind is described once.
+#ifndef LAYLINE_RUNTIME_PLAN_STEPKIND_H
+#define LAYLINE_RUNTIME_PLAN_STEPKIND_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace layline::runtime {
+
+struct StepContract;
+
+enum class StepKind : std::uint8_t {
+  Embedding,
+  Norm,
+  Linear,
+  Rope,
+  CacheAppend,
+  Attention,
+  Activation,
+  GatedActivation,
+  Router,
+  Experts,
+  Add,
+  Mul,
+  Scale,
+  Cast,
+  Slice,
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  Broadcast,
+  Fused
+};
+inline constexpr std::size_t kStepKinds = 20;
+
+enum class NormKind : std::uint8_t { Rms, Layer };
+enum class RopeStyle : std::uint8_t { Half, Interleaved };
+enum class Function : std::uint8_t { Silu, Gelu, GeluTanh, Relu };
+enum class Scoring : std::uint8_t { Softmax, Sigmoid };
+
+/// The attributes of all kinds together; a kind reads those that its table
+/// entry lists.
+struct StepAttributes {
+  NormKind norm = NormKind::Rms;
+  double eps = 0;
+  double weightOffset = 0;
+  RopeStyle style = RopeStyle::Half;
+  std::int64_t rotary = 0;
+  double scale = 1;
+  bool causal = true;
+  std::optional<std::int64_t> window;
+  std::int64_t heads = 0;
+  std::int64_t kvHeads = 0;
+  Function function = Function::Silu;
+  std::int64_t topK = 0;
+  Scoring scoring = Scoring::Softmax;
+  bool renormalize = false;
+  double factor = 1;
+  std::int64_t dim = 0;
+  int range = -1;
+  int group = -1;
+  std::int64_t root = 0;
+  int kernel = -1;
+};
+
+struct ArgSpec {
+  enum class Takes : std::uint8_t { Buffer, Weight, Cache, Table, Any };
+  enum class Element : std::uint8_t { Float, Integer, Any };
+  const char *name;
+  Takes takes = Takes::Buffer;
+  Element element = Element::Float;
+  bool isOutput = false;
+  bool isOptional = false;
+  bool isList = false;
+};
+
+struct AttributeSpec {
+  const char *name;
+  bool isOptional = false;
+};
+
+struct StepKindInfo {
+  StepKind kind;
+  const char *name;
+  std::vector<ArgSpec> args;
+  std::vector<AttributeSpec> attributes;
+  bool isCollective = false;
+  /// Whether an output may be the same buffer as an input.
+  bool inPlace = false;
+  /// Throws Error if layouts or shapes are not what the kind asks for.
+  void (*check)(const StepContract &) = nullptr;
+
+  /// Position of an argument, -1 if the kind has none of that name.
+  int argument(std::string_view argument) const;
+};
+
+const StepKindInfo &infoOf(StepKind kind);
+/// Null for an unknown name.
+const StepKindInfo *findStepKind(std::string_view name);
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_PLAN_STEPKIND_H
