@@ -21,6 +21,7 @@ private:
   void defineSteps(const Cursor &list);
   Step parseStep(const Cursor &at, bool isBody);
   void parseArguments(const Cursor &at, Step &step);
+  void parseNames(const Cursor &at, Step &step);
   void parseOrder(const Cursor &at, Step &step);
   Operand parseOperand(const Cursor &at, ArgSpec::Takes takes);
   Operand bufferOperand(int index) const;
@@ -69,8 +70,12 @@ void VariantParser::defineSteps(const Cursor &list) {
   auto define = [&](const Cursor &step, int topLevel) {
     steps_.define(step.at("id"));
     topLevel_.push_back(topLevel);
-    if (step.has("name"))
-      stepNames_.define(step.at("name"));
+    if (!step.has("names"))
+      return;
+    Cursor names = step.at("names");
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (!names.at(i).string().empty())
+        stepNames_.define(names.at(i));
   };
   for (std::size_t i = 0; i < list.size(); ++i) {
     Cursor step = list.at(i);
@@ -215,6 +220,20 @@ void VariantParser::parseArguments(const Cursor &at, Step &step) {
   }
 }
 
+void VariantParser::parseNames(const Cursor &at, Step &step) {
+  if (!at.has("names"))
+    return;
+  Cursor names = at.at("names");
+  for (std::size_t i = 0; i < names.size(); ++i)
+    step.names.push_back(names.at(i).string());
+  std::size_t outputs = 0;
+  for (std::size_t i = 0; i < step.args.size(); ++i)
+    if (step.info().args[i].isOutput)
+      outputs += step.args[i].size();
+  if (!step.names.empty() && step.names.size() != outputs)
+    names.fail("has ", step.names.size(), " names; the step has ", outputs, " outputs");
+}
+
 int VariantParser::event(const Cursor &at) {
   int known = events_.find(at.string());
   if (known >= 0)
@@ -244,9 +263,8 @@ Step VariantParser::parseStep(const Cursor &at, bool isBody) {
   if (!info)
     kind.fail("'", kind.string(), "' is not a step kind of format 1.0");
   step.kind = info->kind;
-  if (at.has("name"))
-    step.name = at.at("name").string();
   parseArguments(at.at("args"), step);
+  parseNames(at, step);
   parseAttributes(at, names_, step);
   if (at.has("flag"))
     step.flag = names_.flags.resolve(at.at("flag"));

@@ -46,6 +46,11 @@ const std::vector<Operand> &Step::list(const char *argument) const {
   return args[static_cast<std::size_t>(info().argument(argument))];
 }
 
+const std::string &Step::name() const {
+  static const std::string none;
+  return names.empty() ? none : names.front();
+}
+
 const Operand &Step::arg(const char *argument) const {
   return list(argument).front();
 }

@@ -158,7 +158,9 @@ struct Step {
   std::string id;
   StepKind kind = StepKind::Add;
   int stream = 0;
-  std::string name;
+  /// By output operand in the order of the arguments; empty, or "" for one that
+  /// nobody asked for.
+  std::vector<std::string> names;
   /// By position in the kind's argument list; absent optional ones are empty.
   std::vector<std::vector<Operand>> args;
   StepAttributes attrs;
@@ -169,6 +171,8 @@ struct Step {
   std::vector<Step> body;
 
   const StepKindInfo &info() const { return infoOf(kind); }
+  /// The first name, for messages; "" if there is none.
+  const std::string &name() const;
   /// Operands of an argument by name; empty if the optional one is absent.
   const std::vector<Operand> &list(const char *argument) const;
   /// The only operand of a required argument.

@@ -17,7 +17,7 @@ struct StepContract {
 
   template <typename... Parts> [[noreturn]] void fail(const Parts &...parts) const {
     invalid("variant '", variant.id, "', step '", step.id, "' (", step.info().name,
-            step.name.empty() ? "" : ", ", step.name, "): ", parts...);
+            step.name().empty() ? "" : ", ", step.name(), "): ", parts...);
   }
 
   const std::string &id(const Operand &operand) const {

@@ -11,6 +11,7 @@ namespace layline::runtime {
 void checkEmbedding(const StepContract &);
 void checkNorm(const StepContract &);
 void checkLinear(const StepContract &);
+void checkAddBias(const StepContract &);
 void checkRope(const StepContract &);
 void checkRowwise(const StepContract &);
 void checkGatedActivation(const StepContract &);

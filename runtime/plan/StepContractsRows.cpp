@@ -60,6 +60,17 @@ void checkLinear(const StepContract &c) {
   }
 }
 
+void checkAddBias(const StepContract &c) {
+  const Operand &input = c.arg("input"), &bias = c.arg("bias");
+  c.dims("bias", 1);
+  // On a partial value every rank would add it: the sum would hold it often.
+  c.owesNothing(input);
+  c.sameLayout(input, c.arg("output"));
+  if (input.shape.empty())
+    c.fail("'", c.id(input), "' has no dimension to add a bias to");
+  c.sameDim(bias, 0, input, input.shape.size() - 1);
+}
+
 void checkRope(const StepContract &c) {
   const Operand &input = c.arg("input");
   c.dims("input", 3);

@@ -67,6 +67,8 @@ const std::array<StepKindInfo, kStepKinds> &table() {
         weight("up"), weight("down"), out("output")},
        {{"function"}}, false, false, checkExperts},
       {StepKind::Add, "add", {inputs(), out("output")}, {}, false, kInPlace, checkAdd},
+      {StepKind::AddBias, "add_bias", {in("input"), weight("bias"), out("output")}, {}, false,
+       kInPlace, checkAddBias},
       {StepKind::Mul, "mul", {inputs(), out("output")}, {}, false, kInPlace, checkMul},
       {StepKind::Scale, "scale", {in("input"), out("output")}, {{"factor"}}, false,
        kInPlace, checkLinearElementwise},

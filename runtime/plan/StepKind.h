@@ -26,6 +26,7 @@ enum class StepKind : std::uint8_t {
   Router,
   Experts,
   Add,
+  AddBias,
   Mul,
   Scale,
   Cast,
@@ -36,7 +37,7 @@ enum class StepKind : std::uint8_t {
   Broadcast,
   Fused
 };
-inline constexpr std::size_t kStepKinds = 20;
+inline constexpr std::size_t kStepKinds = 21;
 
 enum class NormKind : std::uint8_t { Rms, Layer };
 enum class RopeStyle : std::uint8_t { Half, Interleaved };

@@ -216,12 +216,10 @@ layline_status layline_output_read(layline_engine *engine, const char *id,
 
 /* --- Taps ----------------------------------------------------------------- */
 
-/* With options.taps, the output of every step that has a `name`, also inside
- * fused steps, is kept right after the step ran. Its global value: split
- * dimensions placed at their ranges, owed sums summed in rank order, replicas
- * compared bit for bit. A step with several outputs gives one tap for each,
- * "<name>.<argument>" (router: "<name>.ids", "<name>.weights"; a fused step's
- * list: "<name>.outputs.<index>"). Taps are those of the last run. */
+/* With options.taps, every step output that the plan names (`names` of a step,
+ * also inside fused steps) is kept right after the step ran. Its global value:
+ * split dimensions placed at their ranges, owed sums summed in rank order,
+ * replicas compared bit for bit. Taps are those of the last run. */
 layline_status layline_tap_count(const layline_engine *engine, int64_t *count);
 layline_status layline_tap_name(const layline_engine *engine, int64_t index,
                                 const char **name);

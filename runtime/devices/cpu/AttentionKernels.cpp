@@ -1,0 +1,93 @@
+#include "devices/cpu/Blas.h"
+#include "devices/cpu/Kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace layline::runtime {
+namespace {
+
+template <typename T, typename Element>
+void append(RankContext<T> &context, const Step &step) {
+  auto input = context.template tensor<Element>(step.arg("input"));
+  CacheStore<T> &cache = context.cache(step.arg("cache"));
+  cache.resize(context.run->past + context.run->tokens, std::is_same_v<Element, std::int64_t>);
+  std::copy_n(input.data, input.count(),
+              cache.template values<Element>().begin() +
+                  context.run->past * cache.rowElements);
+}
+
+/// Turns the scores of one query row into weights: masked, exponentiated
+/// relative to the largest, divided by their sum.
+template <typename T>
+void softmax(T *scores, const std::int64_t *keyPositions, std::int64_t keys,
+             std::int64_t position, std::int64_t row, const StepAttributes &attrs) {
+  auto isVisible = [&](std::int64_t key) {
+    return (!attrs.causal || key <= position) &&
+           (!attrs.window || position - key < *attrs.window);
+  };
+  constexpr T kHidden = -std::numeric_limits<T>::infinity();
+  T largest = kHidden;
+  for (std::int64_t s = 0; s < keys; ++s) {
+    if (!isVisible(keyPositions[s]))
+      scores[s] = kHidden;
+    largest = std::max(largest, scores[s]);
+  }
+  if (largest == kHidden)
+    fail(LAYLINE_RUN_FAILURE, "query row ", row, " at position ", position,
+         " sees no key");
+  T sum = 0;
+  for (std::int64_t s = 0; s < keys; ++s)
+    sum += scores[s] = std::exp(scores[s] - largest);
+  for (std::int64_t s = 0; s < keys; ++s)
+    scores[s] /= sum;
+}
+
+} // namespace
+
+template <typename T> void cacheAppend(RankContext<T> &context, const Step &step) {
+  if (isInteger(step.arg("input").dtype))
+    append<T, std::int64_t>(context, step);
+  else
+    append<T, T>(context, step);
+}
+
+template <typename T> void attention(RankContext<T> &context, const Step &step) {
+  // Bounds the scores kept at once; large enough for the product to be efficient.
+  constexpr std::int64_t kQueryBlock = 64;
+  auto query = context.floats(step.arg("query"));
+  auto output = context.floats(step.arg("output"));
+  auto positions = context.integers(step.arg("positions"));
+  const CacheStore<T> &keys = context.cache(step.arg("keys"));
+  const CacheStore<T> &values = context.cache(step.arg("values"));
+  const CacheStore<T> &keyPositions = context.cache(step.arg("key_positions"));
+  std::int64_t rows = query.dim(0), heads = query.dim(1), width = query.dim(2),
+               valueWidth = output.dim(2), keyRows = keyPositions.rows;
+  std::int64_t perKeyHead = step.attrs.heads / step.attrs.kvHeads;
+  std::int64_t firstHead = context.begin(step.arg("query"), 1),
+               firstKeyHead = context.begin(step.arg("keys"), 1),
+               firstValueHead = context.begin(step.arg("values"), 1);
+  std::vector<T> scores(static_cast<std::size_t>(std::min(rows, kQueryBlock) * keyRows));
+  for (std::int64_t h = 0; h < heads; ++h) {
+    std::int64_t keyHead = (firstHead + h) / perKeyHead;
+    const T *k = keys.floats.data() + (keyHead - firstKeyHead) * width;
+    const T *v = values.floats.data() + (keyHead - firstValueHead) * valueWidth;
+    for (std::int64_t begin = 0; begin < rows; begin += kQueryBlock) {
+      std::int64_t block = std::min(kQueryBlock, rows - begin);
+      multiplyTransposed(block, keyRows, width, step.attrs.scale,
+                         query.data + (begin * heads + h) * width, heads * width, k,
+                         keys.rowElements, scores.data(), keyRows);
+      for (std::int64_t t = 0; t < block; ++t)
+        softmax(scores.data() + t * keyRows, keyPositions.integers.data(), keyRows,
+                positions.data[begin + t], begin + t, step.attrs);
+      multiply(block, valueWidth, keyRows, scores.data(), keyRows, v, values.rowElements,
+               output.data + (begin * heads + h) * valueWidth, heads * valueWidth);
+    }
+  }
+}
+
+LAYLINE_INSTANTIATE(cacheAppend)
+LAYLINE_INSTANTIATE(attention)
+
+} // namespace layline::runtime

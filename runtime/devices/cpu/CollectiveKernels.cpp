@@ -1,0 +1,138 @@
+// Collectives between threads: every rank shows its buffer, all meet, and each
+// reads what it needs. Sums run in rank order, and every element is summed by
+// one rank or in the same order by all: results are the same bits on all ranks
+// and in all runs. The last meeting keeps a buffer from being used again while
+// somebody still reads it.
+#include "devices/cpu/Kernels.h"
+#include "engine/GlobalValue.h"
+
+#include <algorithm>
+
+namespace layline::runtime {
+namespace {
+
+/// The parts that the members of this rank's group hold of a dimension.
+template <typename T>
+std::vector<Part> partsOfGroup(const RankContext<T> &context, const Step &step,
+                               const DimLayout &dim) {
+  const Plan &plan = *context.run->plan;
+  const Group &group = plan.groups[step.attrs.group];
+  const Range &range = plan.ranges[dim.range];
+  std::vector<std::int64_t> coordinates = context.coordinates;
+  std::vector<Part> parts;
+  for (std::int64_t member = 0; member < group.ranks; ++member) {
+    coordinates[range.axis] = member;
+    Environment environment{context.run->tokens, context.run->past, coordinates.data(),
+                            nullptr};
+    parts.push_back({evaluate(range.begin, environment) * dim.unit,
+                     evaluate(range.size, environment) * dim.unit});
+  }
+  return parts;
+}
+
+template <typename T, typename Element>
+void gather(RankContext<T> &context, const Step &step) {
+  Communicator &group = *context.communicators[step.attrs.group];
+  auto input = context.template tensor<Element>(step.arg("input"));
+  auto output = context.template tensor<Element>(step.arg("output"));
+  auto dim = static_cast<std::size_t>(step.attrs.dim);
+  std::vector<Part> parts = partsOfGroup(context, step, step.arg("input").layout.dims[dim]);
+  group.show(context.members[step.attrs.group], input.data);
+  for (std::int64_t member = 0; member < group.size(); ++member) {
+    Shape shape = output.shape, begins(output.shape.size(), 0);
+    shape[dim] = parts[member].size;
+    begins[dim] = parts[member].begin;
+    const Element *from = group.shown<Element>(member);
+    forEachRun(output.shape, shape, begins,
+               [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+                 std::copy_n(from + local, count, output.data + global);
+               });
+  }
+  group.meet();
+}
+
+template <typename T, typename Element>
+void copyFromRoot(RankContext<T> &context, const Step &step) {
+  Communicator &group = *context.communicators[step.attrs.group];
+  std::int64_t member = context.members[step.attrs.group];
+  auto input = context.template tensor<Element>(step.arg("input"));
+  auto output = context.template tensor<Element>(step.arg("output"));
+  group.show(member, input.data);
+  const Element *from = group.shown<Element>(step.attrs.root);
+  if (from != output.data)
+    std::copy_n(from, output.count(), output.data);
+  group.meet();
+}
+
+} // namespace
+
+/// Each member sums one block of the elements into its own output, then all
+/// copy the others' blocks.
+template <typename T> void allReduce(RankContext<T> &context, const Step &step) {
+  Communicator &group = *context.communicators[step.attrs.group];
+  std::int64_t member = context.members[step.attrs.group], members = group.size();
+  auto input = context.floats(step.arg("input"));
+  auto output = context.floats(step.arg("output"));
+  std::int64_t count = output.count(), block = (count + members - 1) / members;
+  auto blockOf = [&](std::int64_t m) {
+    std::int64_t begin = std::min(m * block, count);
+    return Part{begin, std::min(block, count - begin)};
+  };
+  group.show(member, input.data);
+  Part mine = blockOf(member);
+  for (std::int64_t i = mine.begin; i < mine.end(); ++i) {
+    T sum = group.shown<T>(0)[i];
+    for (std::int64_t m = 1; m < members; ++m)
+      sum += group.shown<T>(m)[i];
+    output.data[i] = sum;
+  }
+  // All sums are done before anyone shows its output or writes over its input.
+  group.meet();
+  group.show(member, output.data);
+  for (std::int64_t m = 0; m < members; ++m)
+    if (Part other = blockOf(m); m != member)
+      std::copy_n(group.shown<T>(m) + other.begin, other.size, output.data + other.begin);
+  group.meet();
+}
+
+template <typename T> void reduceScatter(RankContext<T> &context, const Step &step) {
+  Communicator &group = *context.communicators[step.attrs.group];
+  auto input = context.floats(step.arg("input"));
+  auto output = context.floats(step.arg("output"));
+  auto dim = static_cast<std::size_t>(step.attrs.dim);
+  Shape begins(output.shape.size(), 0);
+  begins[dim] = context.begin(step.arg("output"), dim);
+  group.show(context.members[step.attrs.group], input.data);
+  forEachRun(input.shape, output.shape, begins,
+             [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+               T *to = output.data + local;
+               std::copy_n(group.shown<T>(0) + global, count, to);
+               for (std::int64_t m = 1; m < group.size(); ++m) {
+                 const T *from = group.shown<T>(m) + global;
+                 for (std::int64_t i = 0; i < count; ++i)
+                   to[i] += from[i];
+               }
+             });
+  group.meet();
+}
+
+template <typename T> void allGather(RankContext<T> &context, const Step &step) {
+  if (isInteger(step.arg("input").dtype))
+    gather<T, std::int64_t>(context, step);
+  else
+    gather<T, T>(context, step);
+}
+
+template <typename T> void broadcast(RankContext<T> &context, const Step &step) {
+  if (isInteger(step.arg("input").dtype))
+    copyFromRoot<T, std::int64_t>(context, step);
+  else
+    copyFromRoot<T, T>(context, step);
+}
+
+LAYLINE_INSTANTIATE(allReduce)
+LAYLINE_INSTANTIATE(reduceScatter)
+LAYLINE_INSTANTIATE(allGather)
+LAYLINE_INSTANTIATE(broadcast)
+
+} // namespace layline::runtime

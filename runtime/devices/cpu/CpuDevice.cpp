@@ -1,0 +1,367 @@
+// Ranks as threads of one process. Every thread runs the steps in list order,
+// which is one of the orders that the streams and events allow.
+#include "devices/cpu/Blas.h"
+#include "devices/cpu/Kernels.h"
+#include "devices/cpu/RankThreads.h"
+#include "devices/cpu/WeightStore.h"
+#include "engine/Device.h"
+#include "plan/PositionSource.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+namespace layline::runtime {
+namespace {
+
+/// Threads are cheap but not free; larger meshes are for real devices.
+constexpr std::int64_t kMaxRanks = 256;
+
+/// Local values of one tap, by rank.
+template <typename T> struct TapValues {
+  std::vector<std::vector<T>> floats;
+  std::vector<std::vector<std::int64_t>> integers;
+};
+
+template <typename T> class CpuDevice final : public Device {
+public:
+  CpuDevice(const Plan &plan, const DeviceOptions &options);
+
+  void bindWeight(int weight, std::int64_t stackIndex,
+                  const safetensors::Tensor &stored) override {
+    weights_.bind(weight, stackIndex, stored);
+  }
+  void bindCache(int cache, const GlobalValue &rows) override;
+  void truncateCache(int cache, std::int64_t rows) override;
+  std::int64_t cacheRows(int cache) const override {
+    return ranks_.front().caches[cache].rows;
+  }
+  GlobalValue readCache(int cache) const override;
+  void run(const RunRequest &request) override;
+  GlobalValue readBuffer(int buffer) const override;
+  const std::vector<Tap> &taps() const override { return taps_; }
+  GlobalValue readTap(std::size_t index) const override;
+
+private:
+  void makeCommunicators();
+  void prepare(const RunRequest &request);
+  void prepareRank(RankContext<T> &rank, const RunRequest &request);
+  void listTaps(const Variant &variant);
+  void runRank(RankContext<T> &rank);
+  void execute(RankContext<T> &rank, const Step &step);
+  void keepTaps(RankContext<T> &rank, const Step &step);
+
+  const Plan &plan_;
+  DeviceOptions options_;
+  WeightStore<T> weights_;
+  std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::vector<RankContext<T>> ranks_;
+  RunState state_;
+  const Variant *arenasOf_ = nullptr;
+  std::vector<Tap> taps_;
+  std::unordered_map<const Step *, std::size_t> firstTap_;
+  std::vector<TapValues<T>> tapValues_;
+  std::mutex failureMutex_;
+  std::int64_t failedRank_ = -1;
+  std::exception_ptr failure_;
+  RankThreads threads_; // last: its threads use everything above
+};
+
+std::int64_t checkedRanks(const Plan &plan) {
+  if (plan.ranks() > kMaxRanks)
+    fail(LAYLINE_REFUSED_FEATURE, "the plan has ", plan.ranks(),
+         " ranks; device 'cpu' runs at most ", kMaxRanks);
+  return plan.ranks();
+}
+
+template <typename T>
+CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options)
+    : plan_(plan), options_(options), weights_(plan),
+      ranks_(static_cast<std::size_t>(checkedRanks(plan))), threads_(plan.ranks()) {
+  useOneBlasThread();
+  state_.plan = &plan;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    RankContext<T> &rank = ranks_[r];
+    rank.run = &state_;
+    rank.rank = static_cast<std::int64_t>(r);
+    rank.coordinates = plan.coordinates(rank.rank);
+    rank.parts = plan.parts(plan.tokens.min, rank.coordinates);
+    rank.weights.resize(plan.weights.size());
+    for (const Cache &cache : plan.caches) {
+      Shape row = localShape(cacheShape(cache), cache.layout, rank.environment());
+      row.erase(row.begin());
+      rank.caches.emplace_back();
+      rank.caches.back().rowElements = elements(row);
+    }
+  }
+  makeCommunicators();
+}
+
+template <typename T> void CpuDevice<T>::makeCommunicators() {
+  for (const Group &group : plan_.groups) {
+    // One instance for every setting of the axes that the group is not over.
+    std::unordered_map<std::string, Communicator *> instances;
+    for (RankContext<T> &rank : ranks_) {
+      std::string others;
+      std::int64_t member = 0;
+      for (std::size_t axis = 0; axis < plan_.axes.size(); ++axis) {
+        if (std::find(group.axes.begin(), group.axes.end(), static_cast<int>(axis)) !=
+            group.axes.end())
+          member = member * plan_.axes[axis].size + rank.coordinates[axis];
+        else
+          others += std::to_string(rank.coordinates[axis]) + ",";
+      }
+      Communicator *&instance = instances[others];
+      if (!instance) {
+        communicators_.push_back(std::make_unique<Communicator>(group.ranks));
+        instance = communicators_.back().get();
+      }
+      rank.communicators.push_back(instance);
+      rank.members.push_back(member);
+    }
+  }
+}
+
+template <typename T> void CpuDevice<T>::bindCache(int index, const GlobalValue &rows) {
+  const Cache &cache = plan_.caches[index];
+  for (RankContext<T> &rank : ranks_) {
+    CacheStore<T> &store = rank.caches[index];
+    store.resize(rows.shape[0], rows.isInteger);
+    Environment environment = rank.environment();
+    environment.past = rows.shape[0];
+    environment.tokens = 0;
+    forEachRun(rows.shape, localShape(cacheShape(cache), cache.layout, environment),
+               partBegins(cache.layout, rank.parts),
+               [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+                 if (rows.isInteger)
+                   std::copy_n(&rows.integers[global], count, &store.integers[local]);
+                 else
+                   for (std::int64_t i = 0; i < count; ++i)
+                     store.floats[local + i] = static_cast<T>(rows.floats[global + i]);
+               });
+  }
+}
+
+template <typename T> void CpuDevice<T>::truncateCache(int index, std::int64_t rows) {
+  for (RankContext<T> &rank : ranks_)
+    rank.caches[index].resize(rows, isInteger(plan_.caches[index].dtype));
+}
+
+template <typename T> GlobalValue CpuDevice<T>::readCache(int index) const {
+  const Cache &cache = plan_.caches[index];
+  ShapeExpr shape = cacheShape(cache);
+  std::int64_t rows = cacheRows(index);
+  // Ranges over rows need tokens; of a cache only other dimensions are split.
+  auto assembled = [&](const auto &data) {
+    return assemble(plan_, shape, cache.layout, 0, rows, data);
+  };
+  if (isInteger(cache.dtype))
+    return assembled(LocalData<std::int64_t>(
+        [&](std::int64_t rank) { return ranks_[rank].caches[index].integers.data(); }));
+  return assembled(LocalData<T>(
+      [&](std::int64_t rank) { return ranks_[rank].caches[index].floats.data(); }));
+}
+
+template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
+  taps_.clear();
+  firstTap_.clear();
+  auto list = [&](const Step &step) {
+    if (step.names.empty())
+      return;
+    firstTap_[&step] = taps_.size();
+    std::size_t output = 0;
+    for (std::size_t a = 0; a < step.args.size(); ++a)
+      for (const Operand &operand : step.args[a])
+        if (step.info().args[a].isOutput) {
+          const std::string &name = step.names[output++];
+          if (!name.empty() && operand.of == Operand::Of::Buffer)
+            taps_.push_back({name, operand});
+        }
+  };
+  if (options_.taps)
+    for (const Step &step : variant.steps) {
+      list(step);
+      for (const Step &inner : step.body)
+        list(inner);
+    }
+  tapValues_.assign(taps_.size(), {});
+  for (TapValues<T> &values : tapValues_) {
+    values.floats.resize(ranks_.size());
+    values.integers.resize(ranks_.size());
+  }
+}
+
+template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
+  const Variant &variant = *request.variant;
+  bool isNew = arenasOf_ != &variant;
+  state_.variant = &variant;
+  state_.tokens = request.tokens;
+  state_.past = request.past;
+  state_.inputOfBuffer = inputOfBuffers(variant);
+  state_.largestOfInput.clear();
+  for (const std::vector<std::int64_t> &values : *request.inputs)
+    state_.largestOfInput.push_back(
+        values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
+  // Offsets and sizes are for the plan's types: all of an arena grow alike.
+  state_.arenaScale.assign(variant.arenas.size(), 1);
+  for (const Buffer &buffer : variant.buffers) {
+    if (buffer.arena < 0)
+      continue;
+    std::int64_t bytes = isInteger(buffer.dtype) ? sizeof(std::int64_t) : sizeof(T);
+    std::int64_t &scale = state_.arenaScale[buffer.arena];
+    scale = std::max(scale, bytes / dtypeBytes(buffer.dtype));
+  }
+  if (isNew) {
+    arenasOf_ = nullptr;
+    for (RankContext<T> &rank : ranks_) {
+      rank.arenas.clear();
+      for (std::size_t a = 0; a < variant.arenas.size(); ++a)
+        rank.arenas.emplace_back(static_cast<std::size_t>(
+            checkedMul(variant.arenas[a].bytes, state_.arenaScale[a], "size of an arena")));
+    }
+    arenasOf_ = &variant;
+  }
+  listTaps(variant);
+  for (auto &communicator : communicators_)
+    communicator->reset();
+  for (RankContext<T> &rank : ranks_)
+    prepareRank(rank, request);
+}
+
+template <typename T>
+void CpuDevice<T>::prepareRank(RankContext<T> &rank, const RunRequest &request) {
+  const Variant &variant = *request.variant;
+  rank.parts = plan_.parts(request.tokens, rank.coordinates);
+  for (std::size_t w = 0; w < plan_.weights.size(); ++w)
+    rank.weights[w] = weights_.slice(static_cast<int>(w), rank.rank);
+  rank.inputs.assign(variant.buffers.size(), {});
+  for (std::size_t b = 0; b < variant.buffers.size(); ++b) {
+    const Buffer &buffer = variant.buffers[b];
+    Shape local = localShape(buffer.shape, buffer.layout, rank.environment());
+    if (buffer.kind != Buffer::Class::Input) {
+      if (options_.poison) {
+        // All bits set is NaN in both precisions.
+        std::int64_t scale = state_.arenaScale[buffer.arena];
+        std::memset(rank.arenas[buffer.arena].data() + buffer.offset * scale, 0xff,
+                    static_cast<std::size_t>(buffer.bytes * scale));
+      }
+      continue;
+    }
+    rank.inputs[b].resize(static_cast<std::size_t>(elements(local)));
+    const std::vector<std::int64_t> &values = (*request.inputs)[buffer.input];
+    forEachRun(globalShape(buffer.shape, rank.environment()), local,
+               partBegins(buffer.layout, rank.parts),
+               [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+                 std::copy_n(&values[from], count, &rank.inputs[b][to]);
+               });
+  }
+}
+
+template <typename T> void CpuDevice<T>::run(const RunRequest &request) {
+  prepare(request);
+  failure_ = nullptr;
+  failedRank_ = -1;
+  threads_.run([&](std::int64_t rank) { runRank(ranks_[rank]); },
+               [&](std::int64_t rank, std::exception_ptr exception) {
+                 {
+                   std::lock_guard<std::mutex> lock(failureMutex_);
+                   try {
+                     std::rethrow_exception(exception);
+                   } catch (const Aborted &) {
+                     return;
+                   } catch (...) {
+                     // The lowest of the ranks that failed by themselves.
+                     if (failedRank_ < 0 || rank < failedRank_) {
+                       failedRank_ = rank;
+                       failure_ = exception;
+                     }
+                   }
+                 }
+                 for (auto &communicator : communicators_)
+                   communicator->abort();
+               });
+  if (failure_) {
+    taps_.clear();
+    for (std::size_t c = 0; c < plan_.caches.size(); ++c)
+      truncateCache(static_cast<int>(c), request.past);
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+}
+
+template <typename T> void CpuDevice<T>::runRank(RankContext<T> &rank) {
+  for (const Step &step : state_.variant->steps)
+    execute(rank, step);
+}
+
+template <typename T> void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step) {
+  for (const Step &inner : step.body)
+    execute(rank, inner);
+  try {
+    if (KernelFunction<T> kernel = kernelOf<T>(step.kind))
+      kernel(rank, step);
+    if (options_.taps && !step.names.empty())
+      keepTaps(rank, step);
+  } catch (const Error &error) {
+    fail(error.status(), "step '", step.id, "' (", step.info().name,
+         step.name().empty() ? "" : ", ", step.name(), ") on rank ", rank.rank, ": ",
+         error.what());
+  }
+}
+
+template <typename T>
+void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
+  std::size_t tap = firstTap_.at(&step), output = 0;
+  for (std::size_t a = 0; a < step.args.size(); ++a)
+    for (const Operand &operand : step.args[a]) {
+      if (!step.info().args[a].isOutput)
+        continue;
+      if (step.names[output++].empty() || operand.of != Operand::Of::Buffer)
+        continue;
+      TapValues<T> &values = tapValues_[tap++];
+      if (isInteger(operand.dtype)) {
+        auto tensor = rank.integers(operand);
+        values.integers[rank.rank].assign(tensor.data, tensor.data + tensor.count());
+      } else {
+        auto tensor = rank.floats(operand);
+        values.floats[rank.rank].assign(tensor.data, tensor.data + tensor.count());
+      }
+    }
+}
+
+template <typename T> GlobalValue CpuDevice<T>::readBuffer(int index) const {
+  const Buffer &buffer = state_.variant->buffers[index];
+  std::int64_t offset = buffer.offset * state_.arenaScale[buffer.arena];
+  auto assembled = [&](auto element) {
+    using Element = decltype(element);
+    return assemble(plan_, buffer.shape, buffer.layout, state_.tokens, state_.past,
+                    LocalData<Element>([&](std::int64_t rank) {
+                      return reinterpret_cast<const Element *>(
+                          ranks_[rank].arenas[buffer.arena].data() + offset);
+                    }));
+  };
+  return isInteger(buffer.dtype) ? assembled(std::int64_t()) : assembled(T());
+}
+
+template <typename T> GlobalValue CpuDevice<T>::readTap(std::size_t index) const {
+  const Operand &operand = taps_[index].operand;
+  const TapValues<T> &values = tapValues_[index];
+  auto assembled = [&](const auto &data) {
+    return assemble(plan_, operand.shape, operand.layout, state_.tokens, state_.past, data);
+  };
+  if (isInteger(operand.dtype))
+    return assembled(LocalData<std::int64_t>(
+        [&](std::int64_t rank) { return values.integers[rank].data(); }));
+  return assembled(
+      LocalData<T>([&](std::int64_t rank) { return values.floats[rank].data(); }));
+}
+
+} // namespace
+
+std::unique_ptr<Device> makeCpuDevice(const Plan &plan, const DeviceOptions &options) {
+  if (options.precision == LAYLINE_PRECISION_F64)
+    return std::make_unique<CpuDevice<double>>(plan, options);
+  return std::make_unique<CpuDevice<float>>(plan, options);
+}
+
+} // namespace layline::runtime

@@ -1,0 +1,53 @@
+// The step kinds on a CPU: one function each, the formulas of
+// docs/plan-format.md.
+#ifndef LAYLINE_RUNTIME_DEVICES_CPU_KERNELS_H
+#define LAYLINE_RUNTIME_DEVICES_CPU_KERNELS_H
+
+#include "devices/cpu/RankContext.h"
+
+namespace layline::runtime {
+
+template <typename T> using KernelFunction = void (*)(RankContext<T> &, const Step &);
+
+/// Never null except for `fused`, which has no kernel but a body.
+template <typename T> KernelFunction<T> kernelOf(StepKind kind);
+
+#define LAYLINE_KERNEL(name)                                                             \
+  template <typename T> void name(RankContext<T> &context, const Step &step)
+
+// GemmKernels.cpp
+LAYLINE_KERNEL(embedding);
+LAYLINE_KERNEL(linear);
+LAYLINE_KERNEL(experts);
+// RowKernels.cpp
+LAYLINE_KERNEL(norm);
+LAYLINE_KERNEL(rope);
+LAYLINE_KERNEL(router);
+// AttentionKernels.cpp
+LAYLINE_KERNEL(cacheAppend);
+LAYLINE_KERNEL(attention);
+// ElementwiseKernels.cpp
+LAYLINE_KERNEL(activation);
+LAYLINE_KERNEL(gatedActivation);
+LAYLINE_KERNEL(add);
+LAYLINE_KERNEL(addBias);
+LAYLINE_KERNEL(mul);
+LAYLINE_KERNEL(scale);
+LAYLINE_KERNEL(cast);
+LAYLINE_KERNEL(slice);
+// CollectiveKernels.cpp
+LAYLINE_KERNEL(allReduce);
+LAYLINE_KERNEL(reduceScatter);
+LAYLINE_KERNEL(allGather);
+LAYLINE_KERNEL(broadcast);
+
+#undef LAYLINE_KERNEL
+
+/// Instantiates a kernel for both precisions.
+#define LAYLINE_INSTANTIATE(name)                                                        \
+  template void name<float>(RankContext<float> &, const Step &);                         \
+  template void name<double>(RankContext<double> &, const Step &);
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_DEVICES_CPU_KERNELS_H

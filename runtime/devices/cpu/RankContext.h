@@ -1,0 +1,123 @@
+// One rank's view of a run: where its operands lie and how large they are.
+#ifndef LAYLINE_RUNTIME_DEVICES_CPU_RANKCONTEXT_H
+#define LAYLINE_RUNTIME_DEVICES_CPU_RANKCONTEXT_H
+
+#include "devices/cpu/AlignedBytes.h"
+#include "devices/cpu/Communicator.h"
+#include "plan/Error.h"
+#include "plan/Plan.h"
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace layline::runtime {
+
+template <typename Element> struct Tensor {
+  Element *data = nullptr;
+  Shape shape; ///< local
+
+  std::int64_t dim(std::size_t i) const { return shape[i]; }
+  std::int64_t last() const { return shape.back(); }
+  std::int64_t count() const { return elements(shape); }
+  /// Number of rows of the last dimension.
+  std::int64_t rows() const {
+    std::int64_t result = 1;
+    for (std::size_t i = 0; i + 1 < shape.size(); ++i)
+      result *= shape[i];
+    return result;
+  }
+};
+
+/// The rows of a cache that one rank holds.
+template <typename T> struct CacheStore {
+  std::int64_t rows = 0;
+  std::int64_t rowElements = 1;
+  std::vector<T> floats;               ///< [rows, local row shape]
+  std::vector<std::int64_t> integers;  ///< the same, of an integer cache
+
+  template <typename Element> std::vector<Element> &values() {
+    if constexpr (std::is_same_v<Element, std::int64_t>)
+      return integers;
+    else
+      return floats;
+  }
+  void resize(std::int64_t count, bool isInteger) {
+    rows = count;
+    auto size = static_cast<std::size_t>(count * rowElements);
+    isInteger ? integers.resize(size) : floats.resize(size);
+  }
+};
+
+/// What all ranks share during a run.
+struct RunState {
+  const Plan *plan = nullptr;
+  const Variant *variant = nullptr;
+  std::int64_t tokens = 0;
+  std::int64_t past = 0;
+  std::vector<std::int64_t> arenaScale; ///< run bytes per plan byte, by arena
+  std::vector<int> inputOfBuffer;       ///< plan/PositionSource.h
+  std::vector<std::int64_t> largestOfInput;
+};
+
+template <typename T> struct RankContext {
+  const RunState *run = nullptr;
+  std::int64_t rank = 0;
+  std::vector<std::int64_t> coordinates;
+  std::vector<Part> parts; ///< by range, for this run's tokens
+  std::vector<AlignedBytes> arenas;
+  /// Local values of the input buffers, by buffer.
+  std::vector<std::vector<std::int64_t>> inputs;
+  /// Shared between ranks that hold the same slice.
+  std::vector<std::shared_ptr<const AlignedBytes>> weights;
+  std::vector<CacheStore<T>> caches;
+  /// By group: the instance that this rank is in, and its number in it.
+  std::vector<Communicator *> communicators;
+  std::vector<std::int64_t> members;
+
+  Environment environment() const {
+    return {run->tokens, run->past, coordinates.data(), parts.data()};
+  }
+
+  /// Where a buffer's local value lies; checks that it fits.
+  template <typename Element> Element *address(int index) {
+    const Buffer &buffer = run->variant->buffers[index];
+    if (buffer.kind == Buffer::Class::Input) {
+      if constexpr (std::is_same_v<Element, std::int64_t>)
+        return inputs[index].data();
+      fail(LAYLINE_INTERNAL, "input buffer '", buffer.id, "' read as numbers");
+    }
+    std::int64_t scale = run->arenaScale[buffer.arena];
+    std::int64_t count = elements(localShape(buffer.shape, buffer.layout, environment()));
+    if (count * static_cast<std::int64_t>(sizeof(Element)) > buffer.bytes * scale)
+      fail(LAYLINE_RUN_FAILURE, "buffer '", buffer.id, "' holds ", count,
+           " elements for ", run->tokens, " tokens, more than its ", buffer.bytes,
+           " bytes of ", dtypeName(buffer.dtype));
+    return reinterpret_cast<Element *>(arenas[buffer.arena].data() + buffer.offset * scale);
+  }
+
+  template <typename Element> Tensor<Element> tensor(const Operand &operand) {
+    return {address<Element>(operand.index),
+            localShape(operand.shape, operand.layout, environment())};
+  }
+  Tensor<T> floats(const Operand &operand) { return tensor<T>(operand); }
+  Tensor<std::int64_t> integers(const Operand &operand) {
+    return tensor<std::int64_t>(operand);
+  }
+  Tensor<const T> weight(const Operand &operand) const {
+    return {reinterpret_cast<const T *>(weights[operand.index]->data()),
+            localShape(operand.shape, operand.layout, environment())};
+  }
+  CacheStore<T> &cache(const Operand &operand) { return caches[operand.index]; }
+
+  /// Global index of the first item of this rank's part of a dimension.
+  std::int64_t begin(const Operand &operand, std::size_t dim) const {
+    const DimLayout &layout = operand.layout.dims[dim];
+    return layout.isSplit() ? parts[layout.range].begin * layout.unit : 0;
+  }
+};
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_DEVICES_CPU_RANKCONTEXT_H

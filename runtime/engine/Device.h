@@ -1,0 +1,71 @@
+// What an engine asks of a device: hold weights and caches, run a variant, give
+// values back as global ones.
+#ifndef LAYLINE_RUNTIME_ENGINE_DEVICE_H
+#define LAYLINE_RUNTIME_ENGINE_DEVICE_H
+
+#include "engine/GlobalValue.h"
+#include "layline/runtime.h"
+#include "layline/safetensors.h"
+#include "plan/Plan.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace layline::runtime {
+
+struct RunRequest {
+  const Variant *variant = nullptr;
+  std::int64_t tokens = 0;
+  std::int64_t past = 0;
+  /// Global values, by input.
+  const std::vector<std::vector<std::int64_t>> *inputs = nullptr;
+};
+
+struct Tap {
+  std::string name;
+  Operand operand;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// `stored` is one stored tensor of the weight, of the stored shape and of a
+  /// floating-point dtype; `stackIndex` which one, 0 if it is not stacked.
+  virtual void bindWeight(int weight, std::int64_t stackIndex,
+                          const safetensors::Tensor &stored) = 0;
+
+  /// Replaces a cache's rows by global ones. `rows.isInteger` fits the cache.
+  virtual void bindCache(int cache, const GlobalValue &rows) = 0;
+  /// Keeps the first `rows` rows.
+  virtual void truncateCache(int cache, std::int64_t rows) = 0;
+  virtual std::int64_t cacheRows(int cache) const = 0;
+  virtual GlobalValue readCache(int cache) const = 0;
+
+  /// Throws Error if a rank fails; caches then hold `past` rows again.
+  virtual void run(const RunRequest &request) = 0;
+
+  /// Of the last run.
+  virtual GlobalValue readBuffer(int buffer) const = 0;
+  virtual const std::vector<Tap> &taps() const = 0;
+  virtual GlobalValue readTap(std::size_t index) const = 0;
+};
+
+struct DeviceOptions {
+  layline_precision precision = LAYLINE_PRECISION_F32;
+  bool taps = false;
+  bool poison = false;
+};
+
+/// Throws Error for a name that is not known. The plan must outlive the device.
+std::unique_ptr<Device> makeDevice(const std::string &name, const Plan &plan,
+                                   const DeviceOptions &options);
+
+/// Ranks as threads of this process. devices/cpu.
+std::unique_ptr<Device> makeCpuDevice(const Plan &plan, const DeviceOptions &options);
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_ENGINE_DEVICE_H

@@ -1,0 +1,75 @@
+// One plan, its weights, inputs and caches on one device. Throws Error.
+#ifndef LAYLINE_RUNTIME_ENGINE_ENGINE_H
+#define LAYLINE_RUNTIME_ENGINE_ENGINE_H
+
+#include "engine/Device.h"
+#include "plan/Error.h"
+#include "plan/Plan.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace layline::runtime {
+
+class Engine {
+public:
+  Engine(std::string device, DeviceOptions options);
+
+  void loadPlan(std::string_view text, const std::string &name);
+  const Plan &plan() const;
+  /// Distinct safetensors keys, sorted.
+  const std::vector<std::string> &weightKeys() const { return keys_; }
+
+  void loadWeights(const std::string &path);
+  /// `from` says where the tensor was found, for messages.
+  void bindWeight(const std::string &key, const safetensors::Tensor &tensor,
+                  const std::string &from);
+  void checkWeights() const;
+
+  void bindInput(const std::string &id, const std::int64_t *data, std::int64_t count);
+  /// Cache by id; `rows.shape[0]` rows.
+  int cache(const std::string &id) const;
+  void bindCache(int cache, const GlobalValue &rows);
+  void setPast(std::int64_t rows);
+  std::int64_t past() const { return past_; }
+  GlobalValue readCache(int cache) const { return device_->readCache(cache); }
+
+  void run(std::int64_t tokens);
+  Shape outputShape(const std::string &id) const;
+  GlobalValue readOutput(const std::string &id) const;
+  const std::vector<Tap> &taps() const;
+  Shape tapShape(std::size_t index) const;
+  GlobalValue readTap(std::size_t index) const { return device_->readTap(index); }
+
+private:
+  struct Use {
+    int weight;
+    std::int64_t stackIndex;
+  };
+
+  const Buffer &output(const std::string &id, int &index) const;
+  Environment lastRun() const;
+
+  std::string deviceName_;
+  DeviceOptions options_;
+  std::unique_ptr<Plan> plan_;
+  std::map<std::string, std::vector<Use>> uses_; ///< by safetensors key
+  std::vector<std::string> keys_;
+  std::map<std::string, bool> isBound_; ///< by safetensors key
+  std::vector<std::string> weightFiles_;
+  std::vector<std::optional<std::vector<std::int64_t>>> inputs_;
+  std::int64_t past_ = 0;
+  /// Of the last run that succeeded; null if there is none.
+  const Variant *variant_ = nullptr;
+  std::int64_t ranTokens_ = 0;
+  std::int64_t ranPast_ = 0;
+  std::unique_ptr<Device> device_; // refers to the plan: destroyed before it
+};
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_ENGINE_ENGINE_H

@@ -1,0 +1,170 @@
+#include "engine/GlobalValue.h"
+
+#include "plan/Error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <type_traits>
+
+namespace layline::runtime {
+
+void forEachRun(const Shape &global, const Shape &local, const Shape &begins,
+                const CopyRun &run) {
+  std::int64_t count = elements(local);
+  if (count == 0)
+    return;
+  if (global.empty())
+    return run(0, 0, 1);
+  // Dimensions held whole at the end join into one run.
+  std::size_t split = global.size() - 1;
+  std::int64_t length = local[split];
+  while (split > 0 && local[split] == global[split])
+    length *= local[--split];
+  Shape index(split, 0);
+  std::int64_t inner = length / local[split] * begins[split];
+  std::int64_t stride = length / local[split] * global[split];
+  for (std::int64_t at = 0; at < count; at += length) {
+    std::int64_t row = 0;
+    for (std::size_t i = 0; i < split; ++i)
+      row = row * global[i] + begins[i] + index[i];
+    run(at, row * stride + inner, length);
+    for (std::size_t i = split; i-- > 0 && ++index[i] == local[i];)
+      index[i] = 0;
+  }
+}
+
+Shape partBegins(const Layout &layout, const std::vector<Part> &parts) {
+  Shape begins;
+  for (const DimLayout &dim : layout.dims)
+    begins.push_back(dim.isSplit() ? parts[dim.range].begin * dim.unit : 0);
+  return begins;
+}
+
+namespace {
+
+/// One replica of the value while it is put together.
+template <typename Element> struct Replica {
+  std::int64_t firstRank = -1;
+  std::vector<Element> values;
+};
+
+template <typename Element>
+bool sameBits(const Element *a, const Element *b, std::int64_t count) {
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(Element)) == 0;
+}
+
+std::string describe(const Shape &shape, std::int64_t index) {
+  Shape at(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    at[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return print(at);
+}
+
+template <typename Element>
+std::string firstDifference(const Shape &shape, const Replica<Element> &a,
+                            const Replica<Element> &b) {
+  for (std::size_t i = 0; i < a.values.size(); ++i)
+    if (!sameBits(&a.values[i], &b.values[i], 1)) {
+      std::ostringstream text;
+      text.precision(17);
+      text << "rank " << a.firstRank << " holds " << a.values[i] << ", rank " << b.firstRank
+           << " holds " << b.values[i] << " at "
+           << describe(shape, static_cast<std::int64_t>(i));
+      return text.str();
+    }
+  return "";
+}
+
+} // namespace
+
+template <typename Element>
+GlobalValue assemble(const Plan &plan, const ShapeExpr &shape, const Layout &layout,
+                     std::int64_t tokens, std::int64_t past,
+                     const LocalData<Element> &data) {
+  Environment environment;
+  environment.tokens = tokens;
+  environment.past = past;
+  GlobalValue value;
+  value.shape = globalShape(shape, environment);
+  value.isInteger = std::is_integral_v<Element>;
+  auto count = static_cast<std::size_t>(elements(value.shape));
+
+  // What a rank holds depends on its coordinates on the axes that split or owe;
+  // the others number its replica.
+  std::vector<bool> isOwed(plan.axes.size(), false), isSplit(plan.axes.size(), false);
+  for (int axis : layout.owes)
+    isOwed[axis] = true;
+  for (const DimLayout &dim : layout.dims)
+    if (dim.isSplit())
+      isSplit[plan.ranges[dim.range].axis] = true;
+  // replica -> addend -> parts placed so far. Ordered maps keep rank order.
+  std::map<Shape, std::map<Shape, Replica<Element>>> replicas;
+  std::map<Shape, std::map<Shape, std::vector<bool>>> placed;
+  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+    std::vector<std::int64_t> coordinates = plan.coordinates(rank);
+    Shape replica, addend;
+    for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
+      if (isOwed[axis])
+        addend.push_back(coordinates[axis]);
+      else if (!isSplit[axis])
+        replica.push_back(coordinates[axis]);
+    }
+    Replica<Element> &target = replicas[replica][addend];
+    std::vector<bool> &isPlaced = placed[replica][addend];
+    if (target.firstRank < 0) {
+      target.firstRank = rank;
+      target.values.resize(count);
+      isPlaced.resize(count);
+    }
+    std::vector<Part> parts = plan.parts(tokens, coordinates);
+    environment.parts = parts.data();
+    environment.coordinates = coordinates.data();
+    const Element *local = data(rank);
+    forEachRun(value.shape, localShape(shape, layout, environment),
+               partBegins(layout, parts),
+               [&](std::int64_t from, std::int64_t to, std::int64_t length) {
+                 for (std::int64_t i = 0; i < length; ++i) {
+                   auto at = static_cast<std::size_t>(to + i);
+                   // Parts of a `readers` range overlap: two ranks hold a head.
+                   if (!isPlaced[at])
+                     target.values[at] = local[from + i];
+                   else if (!sameBits(&target.values[at], &local[from + i], 1) &&
+                            value.disagreement.empty())
+                     value.disagreement = concat("rank ", rank, " holds another value than "
+                                                 "a lower rank at ",
+                                                 describe(value.shape, to + i));
+                   isPlaced[at] = true;
+                 }
+               });
+  }
+
+  const Replica<Element> *first = nullptr;
+  for (auto &[replica, addends] : replicas) {
+    Replica<Element> &sum = addends.begin()->second;
+    for (auto next = std::next(addends.begin()); next != addends.end(); ++next)
+      for (std::size_t i = 0; i < count; ++i)
+        sum.values[i] += next->second.values[i];
+    if (!first)
+      first = &sum;
+    else if (value.disagreement.empty())
+      value.disagreement = firstDifference(value.shape, *first, sum);
+  }
+  if constexpr (std::is_integral_v<Element>)
+    value.integers.assign(first->values.begin(), first->values.end());
+  else
+    value.floats.assign(first->values.begin(), first->values.end());
+  return value;
+}
+
+template GlobalValue assemble<float>(const Plan &, const ShapeExpr &, const Layout &,
+                                     std::int64_t, std::int64_t, const LocalData<float> &);
+template GlobalValue assemble<double>(const Plan &, const ShapeExpr &, const Layout &,
+                                      std::int64_t, std::int64_t, const LocalData<double> &);
+template GlobalValue assemble<std::int64_t>(const Plan &, const ShapeExpr &, const Layout &,
+                                            std::int64_t, std::int64_t,
+                                            const LocalData<std::int64_t> &);
+
+} // namespace layline::runtime
