@@ -1,0 +1,84 @@
+//===- Compiler.h - a model's config to a verified launch plan --*- C++ -*-===//
+#ifndef LAYLINE_DRIVER_COMPILER_H
+#define LAYLINE_DRIVER_COMPILER_H
+
+#include "layline/Cost/WireBytes.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace layline {
+
+struct CompileRequest {
+  std::string config; ///< path of config.json
+  int64_t tp = 1;
+  std::string target = "cpu";
+  int64_t minTokens = 1, maxTokens = 8192;
+  std::string boundaries = "auto"; ///< auto, rows, whole
+  bool even = false;               ///< refuse parts of different sizes
+  bool fuse = true;                ///< false: separate steps, as a baseline
+  std::optional<std::string> dumpDir; ///< write the IR after each phase there
+};
+
+enum class CompileStatus {
+  Good,
+  Refused,  ///< a good input that cannot be compiled so, or a failed proof
+  Malformed ///< unreadable or contradictory input, bad request
+};
+
+/// How long a phase took, in milliseconds.
+struct PhaseTime {
+  std::string phase;
+  double milliseconds;
+};
+
+/// One place where the plain tensor-parallel program reduces.
+struct SiteReport {
+  std::string id;
+  bool applied = false;
+  std::string was, became; ///< "reduce_scatter + add + norm + all_gather"
+  std::string reason;
+  /// Bytes that the rank sending most sends, at the variant's largest count.
+  WireByteCount before, after;
+};
+
+struct ArenaReport {
+  std::string id;
+  int64_t bytes; ///< of the plan
+  int64_t bound; ///< no plan of the same lifetimes needs less
+};
+
+struct VariantReport {
+  std::string id, boundaries, reason;
+  int64_t minTokens = 0, maxTokens = 0;
+  std::vector<SiteReport> sites;
+  std::vector<ArenaReport> arenas;
+  int64_t steps = 0;
+
+  int64_t applied() const;
+};
+
+struct Compilation {
+  CompileStatus status = CompileStatus::Good;
+  /// Diagnostics in order, each a line or more. Remarks and notes of a good
+  /// compilation are here too.
+  std::string messages;
+  std::string plan;      ///< plan.json
+  std::string decisions; ///< decisions.json
+  std::vector<std::string> assumptions;
+  std::string modelType;
+  int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, experts = 0;
+  std::string dtype;
+  int64_t weightBytes = 0; ///< on the rank that holds most
+  std::vector<VariantReport> variants;
+  std::vector<PhaseTime> times;
+};
+
+/// Imports, places, plans, proves, lowers and prints. Writes nothing but the
+/// IR dumps.
+Compilation compile(const CompileRequest &request);
+
+} // namespace layline
+
+#endif // LAYLINE_DRIVER_COMPILER_H

@@ -1,0 +1,54 @@
+//===- Pipelines.h - the phases as named pass pipelines ---------*- C++ -*-===//
+#ifndef LAYLINE_DRIVER_PIPELINES_H
+#define LAYLINE_DRIVER_PIPELINES_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace layline {
+
+/// decoder IR -> layouts and plain all-reduces. Keeps the reference program.
+struct PlacementOptions : mlir::PassPipelineOptions<PlacementOptions> {
+  Option<int64_t> tp{*this, "tp", llvm::cl::desc("Ranks."), llvm::cl::init(1)};
+  Option<bool> even{*this, "even",
+                    llvm::cl::desc("Refuse parts of different sizes."),
+                    llvm::cl::init(false)};
+};
+void buildPlacementPipeline(mlir::OpPassManager &manager,
+                            const PlacementOptions &options);
+
+/// Placed program -> one rewritten, fused variant per token range.
+struct PlanningOptions : mlir::PassPipelineOptions<PlanningOptions> {
+  Option<int64_t> minTokens{*this, "min-tokens", llvm::cl::desc("Fewest tokens."),
+                            llvm::cl::init(1)};
+  Option<int64_t> maxTokens{*this, "max-tokens", llvm::cl::desc("Most tokens."),
+                            llvm::cl::init(8192)};
+  Option<std::string> boundaries{*this, "boundaries",
+                                 llvm::cl::desc("auto, rows or whole."),
+                                 llvm::cl::init("auto")};
+  Option<int64_t> rowsFrom{*this, "rows-from",
+                           llvm::cl::desc("auto: by rows from here on."),
+                           llvm::cl::init(1)};
+  Option<std::string> rowsFromWhy{*this, "rows-from-why",
+                                  llvm::cl::desc("auto: why from there on."),
+                                  llvm::cl::init("")};
+  Option<bool> fuse{*this, "fuse",
+                    llvm::cl::desc("Put a sum and its epilogue in one kernel."),
+                    llvm::cl::init(true)};
+};
+void buildPlanningPipeline(mlir::OpPassManager &manager,
+                           const PlanningOptions &options);
+
+/// All proofs about placed and planned programs.
+void buildVerificationPipeline(mlir::OpPassManager &manager);
+
+/// All dialects of Layline and those they are mixed with.
+void registerAllDialects(mlir::DialectRegistry &registry);
+/// All passes, and the pipelines "layline-place", "layline-plan",
+/// "layline-verify", "layline-lower".
+void registerAllPasses();
+
+} // namespace layline
+
+#endif // LAYLINE_DRIVER_PIPELINES_H

@@ -1,0 +1,69 @@
+//===- Pipelines.cpp - the phases as named pass pipelines -------------------===//
+#include "layline/Driver/Pipelines.h"
+#include "dialects/Decoder/Decoder.h"
+#include "dialects/Grid/Grid.h"
+#include "dialects/Launch/Launch.h"
+#include "layline/Lowering/Passes.h"
+#include "layline/Placement/Passes.h"
+#include "layline/Planning/Passes.h"
+#include "layline/Verification/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+void layline::buildPlacementPipeline(OpPassManager &manager,
+                                     const PlacementOptions &options) {
+  PlaceTensorParallelOptions place;
+  place.tp = options.tp;
+  place.even = options.even;
+  place.reference = true;
+  manager.addPass(createPlaceTensorParallel(place));
+}
+
+void layline::buildPlanningPipeline(OpPassManager &manager,
+                                    const PlanningOptions &options) {
+  PlanVariantsOptions variants;
+  variants.minTokens = options.minTokens;
+  variants.maxTokens = options.maxTokens;
+  variants.boundaries = options.boundaries;
+  variants.rowsFrom = options.rowsFrom;
+  variants.rowsFromWhy = options.rowsFromWhy;
+  manager.addPass(createPlanVariants(variants));
+  OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createPlanSplitAllReduce());
+  function.addPass(createPlanSinkAllGather());
+  if (options.fuse)
+    function.addPass(createPlanFuseBoundaries());
+  function.addPass(createPlanReportSites());
+}
+
+void layline::buildVerificationPipeline(OpPassManager &manager) {
+  manager.addPass(createVerifyPartitions());
+  OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createVerifyPositions());
+  function.addPass(createVerifySums());
+  manager.addPass(createVerifyEquivalence());
+}
+
+void layline::registerAllDialects(DialectRegistry &registry) {
+  registry.insert<func::FuncDialect, grid::GridDialect, decoder::DecoderDialect,
+                  launch::LaunchDialect>();
+}
+
+void layline::registerAllPasses() {
+  registerLaylinePlacementPasses();
+  registerLaylinePlanningPasses();
+  registerLaylineVerificationPasses();
+  registerLaylineLoweringPasses();
+  registerLoweringPipeline();
+  PassPipelineRegistration<PlacementOptions>(
+      "layline-place", "Place a decoder for tensor parallelism",
+      buildPlacementPipeline);
+  PassPipelineRegistration<PlanningOptions>(
+      "layline-plan", "Plan a placed decoder: variants, rewrites, fusion",
+      buildPlanningPipeline);
+  PassPipelineRegistration<>("layline-verify",
+                             "Prove placed and planned programs",
+                             buildVerificationPipeline);
+}
