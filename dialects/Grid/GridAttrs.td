@@ -99,6 +99,9 @@ def Grid_LayoutAttr : AttrDef<Grid_Dialect, "Layout",
     * an axis that splits a dimension owes no sum.
     * owed axes are named once each, in alphabetical order.
     * a split of a static dimension of n elements needs n to be a multiple of its unit.
+    * `owner` and `readers` split static dimensions only; each KV head is read by
+      as many query heads, at least one.
+    * only floating-point values owe a sum.
   }];
   let parameters = (ins
     OptionalArrayRefParameter<"SplitAttr", "null where held whole">:$dims,

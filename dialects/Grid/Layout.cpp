@@ -169,6 +169,9 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                << " and " << j
                << ": that covers only the diagonal blocks of the two";
   for (unsigned i = 0, e = owes.size(); i < e; ++i) {
+    if (owes[i].empty())
+      return emitError()
+             << "an owed sum needs the name of a mesh axis, found \"\"";
     if (i && owes[i - 1].getValue() >= owes[i].getValue())
       return emitError() << "owed axes stand once each in alphabetical order, "
                             "found "
@@ -188,8 +191,16 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
     return emitError() << "the layout has " << getDims().size()
                        << " dimensions, but the tensor has " << shape.size();
   for (auto [dim, split] : llvm::enumerate(getDims())) {
-    if (!split || ShapedType::isDynamic(shape[dim]))
+    if (!split)
       continue;
+    if (ShapedType::isDynamic(shape[dim])) {
+      if (split.getKind() == PartitionKind::Readers ||
+          split.getKind() == PartitionKind::Owner)
+        return emitError() << "dimension " << dim << " is dynamic, but '"
+                           << stringifyPartitionKind(split.getKind())
+                           << "' needs its number of items";
+      continue;
+    }
     if (shape[dim] % split.getUnit())
       return emitError() << "dimension " << dim << " has " << shape[dim]
                          << " elements, which is no multiple of the unit "
@@ -200,8 +211,8 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
       return emitError() << "dimension " << dim << " has " << items
                          << " items, but " << split.getOwners().size()
                          << " owners are listed";
-    if (split.getKind() == PartitionKind::Readers && items &&
-        split.getArgument() % items)
+    if (split.getKind() == PartitionKind::Readers &&
+        (items == 0 || split.getArgument() % items))
       return emitError() << split.getArgument()
                          << " query heads cannot share " << items
                          << " KV heads evenly";
