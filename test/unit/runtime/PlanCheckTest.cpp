@@ -339,6 +339,71 @@ TEST_CASE("streams that events order share memory, others do not", "[plan]") {
   CHECK(needed == waits);
 }
 
+namespace {
+
+/// s1 reads x on another stream; s2 writes z, or x again, without waiting for it.
+Json readerOnAnotherStream(bool writesAgain) {
+  PlanBuilder builder(1, 4);
+  std::string table = builder.weight("t", {4, 64}, {nullptr, nullptr});
+  builder.variant("v", 1, 4);
+  std::string ids = builder.input("input_ids");
+  Json shape = {"tokens", 64}, dims = {nullptr, nullptr};
+  std::string x = builder.buffer(shape, dims), y = builder.buffer(shape, dims),
+              z = writesAgain ? x : builder.buffer(shape, dims),
+              sum = builder.buffer(shape, dims);
+  builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", x}});
+  builder.step("activation", {{"input", x}, {"output", y}}, {{"function", "silu"}});
+  builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", z}});
+  builder.step("add", {{"inputs", {y, z}}, {"output", sum}});
+  builder.output("sum", sum);
+  Json plan = builder.finish();
+  Json &steps = plan["variants"][0]["steps"];
+  steps[1]["stream"] = "comm";
+  steps[0]["signals"] = steps[1]["waits"] = {"e0"};
+  steps[1]["signals"] = steps[3]["waits"] = {"e1"};
+  return plan;
+}
+
+} // namespace
+
+TEST_CASE("memory is not used again before another stream has read it", "[plan]") {
+  Json plan = readerOnAnotherStream(false);
+  REQUIRE(plan["variants"][0]["buffers"][1]["offset"] ==
+          plan["variants"][0]["buffers"][3]["offset"]);
+  CHECK_THAT(findings(plan), Contains("buffers 'b1'") && Contains("and 'b3'") &&
+                                 Contains("no event orders their streams"));
+  plan["variants"][0]["steps"][2]["waits"] = {"e1"};
+  CHECK(findings(plan) == "");
+
+  plan = readerOnAnotherStream(true);
+  CHECK_THAT(findings(plan), Contains("step 's2' (embedding): writes 'b1' and does not wait for "
+                                      "step 's1', which uses it"));
+  plan["variants"][0]["steps"][2]["waits"] = {"e1"};
+  CHECK(findings(plan) == "");
+}
+
+TEST_CASE("one flag is not used by two streams at once", "[plan]") {
+  PlanBuilder builder(2, 4);
+  std::string table = builder.weight("t", {4, 2}, {builder.block(4), nullptr});
+  builder.variant("v", 1, 4);
+  std::string ids = builder.input("input_ids");
+  Json shape = {"tokens", 2}, dims = {nullptr, nullptr};
+  std::string x = builder.buffer(shape, dims, true);
+  builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", x}});
+  for (const char *name : {"a", "b"}) {
+    std::string sum = builder.buffer(shape, dims);
+    builder.step("all_reduce", {{"input", x}, {"output", sum}}, {{"group", "tp"}});
+    builder.output(name, sum);
+  }
+  Json plan = builder.finish();
+  CHECK(findings(plan) == "");
+  Json &steps = plan["variants"][0]["steps"];
+  steps[1]["stream"] = "comm";
+  steps[0]["signals"] = steps[1]["waits"] = {"e0"};
+  CHECK_THAT(findings(plan), Contains("may run at the same time as step 's1', which uses the same "
+                                      "flag 'f.tp'"));
+}
+
 TEST_CASE("a plan cut short or with one byte changed never crashes", "[plan]") {
   PlanBuilder builder(2, 4);
   std::string table = builder.weight("t", {4, 2}, {nullptr, nullptr});
