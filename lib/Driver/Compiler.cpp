@@ -1,0 +1,282 @@
+//===- Compiler.cpp - a model's config to a verified launch plan
+//------------===//
+#include "layline/Driver/Compiler.h"
+#include "Reports.h"
+#include "dialects/Decoder/Decoder.h"
+#include "layline/Cost/Targets.h"
+#include "layline/Driver/Pipelines.h"
+#include "layline/Import/EmitDecoder.h"
+#include "layline/Import/HFConfig.h"
+#include "layline/Lowering/Passes.h"
+#include "layline/Target/PlanJSON.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace layline;
+
+int64_t VariantReport::applied() const {
+  return llvm::count_if(sites, [](const SiteReport &s) { return s.applied; });
+}
+
+namespace {
+
+/// Runs the phases of one compilation and times them.
+class Compiler {
+public:
+  Compiler(const CompileRequest &request, Compilation &result)
+      : request(request), result(result) {}
+  void run();
+
+private:
+  template <typename Work> bool phase(const char *name, Work work);
+  bool fail(CompileStatus status, const Twine &message);
+  bool checkRequest();
+  bool readConfig();
+  bool import();
+  bool runPasses(llvm::function_ref<void(OpPassManager &)> build);
+  bool dump(StringRef name);
+  bool emit();
+
+  const CompileRequest &request;
+  Compilation &result;
+  DecoderConfig config;
+  ProgramSource source;
+  std::unique_ptr<MLIRContext> context;
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
+static void printDiagnostic(llvm::raw_ostream &os, const std::string &file,
+                            Diagnostic &diag, StringRef severity) {
+  os << file;
+  if (auto name = dyn_cast<NameLoc>(diag.getLocation()))
+    os << ": " << name.getName().getValue();
+  os << ": " << severity << ": " << diag.str() << "\n";
+}
+
+template <typename Work> bool Compiler::phase(const char *name, Work work) {
+  auto start = std::chrono::steady_clock::now();
+  bool good = work();
+  std::chrono::duration<double, std::milli> spent =
+      std::chrono::steady_clock::now() - start;
+  result.times.push_back({name, spent.count()});
+  return good;
+}
+
+bool Compiler::fail(CompileStatus status, const Twine &message) {
+  result.status = status;
+  result.messages += message.str() + "\n";
+  return false;
+}
+
+bool Compiler::checkRequest() {
+  auto bad = [&](const Twine &message) {
+    return fail(CompileStatus::Malformed, message);
+  };
+  if (!findTarget(request.target))
+    return bad("--target: found '" + request.target + "', expected one of " +
+               llvm::join(knownTargets(), ", "));
+  // Ranks are threads or cards; more are a slip of the keyboard.
+  constexpr int64_t kMostRanks = 4096, kMostTokens = int64_t(1) << 24;
+  if (request.tp < 1 || request.tp > kMostRanks)
+    return bad("--tp: found " + Twine(request.tp) + ", expected 1 to " +
+               Twine(kMostRanks));
+  if (request.minTokens < 1 || request.maxTokens < request.minTokens ||
+      request.maxTokens > kMostTokens)
+    return bad("--tokens: found " + Twine(request.minTokens) + ":" +
+               Twine(request.maxTokens) +
+               ", expected MIN:MAX with 1 <= MIN <= "
+               "MAX <= " +
+               Twine(kMostTokens));
+  if (!llvm::is_contained({"auto", "rows", "whole"}, request.boundaries))
+    return bad("--boundaries: found '" + request.boundaries +
+               "', expected auto, rows or whole");
+  return true;
+}
+
+bool Compiler::readConfig() {
+  auto buffer = llvm::MemoryBuffer::getFile(request.config);
+  if (!buffer)
+    return fail(CompileStatus::Malformed,
+                request.config +
+                    ": cannot be read: " + buffer.getError().message());
+  StringRef text = (*buffer)->getBuffer();
+  llvm::Expected<DecoderConfig> parsed = parseHFConfig(text, request.config);
+  if (!parsed) {
+    llvm::handleAllErrors(parsed.takeError(), [&](const HFConfigError &error) {
+      std::string message;
+      llvm::raw_string_ostream os(message);
+      error.log(os);
+      fail(error.kind() == HFConfigError::Kind::Refused
+               ? CompileStatus::Refused
+               : CompileStatus::Malformed,
+           message);
+    });
+    return false;
+  }
+  config = std::move(*parsed);
+  source.config = llvm::sys::path::filename(request.config).str();
+  auto bytes = llvm::SHA256::hash(
+      ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  source.digest = "sha256:" + llvm::toHex(bytes, /*LowerCase=*/true);
+
+  result.assumptions = config.assumptions;
+  result.modelType = config.modelType;
+  result.layers = config.layers;
+  result.hidden = config.hidden;
+  result.heads = config.heads;
+  result.kvHeads = config.kvHeads;
+  result.experts = config.moe.experts;
+  result.dtype = elementTypeName(config.dtype).str();
+  return true;
+}
+
+bool Compiler::import() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  context = std::make_unique<MLIRContext>(registry);
+  context->loadAllAvailableDialects();
+  context->getDiagEngine().registerHandler([this](Diagnostic &diag) {
+    llvm::raw_string_ostream os(result.messages);
+    std::string file = llvm::sys::path::filename(request.config).str();
+    printDiagnostic(os, file, diag,
+                    diag.getSeverity() == DiagnosticSeverity::Error ? "error"
+                    : diag.getSeverity() == DiagnosticSeverity::Warning
+                        ? "warning"
+                        : "note");
+    for (Diagnostic &note : diag.getNotes())
+      // The whole op, with its types: no news to a person who compiles a model.
+      if (!StringRef(note.str()).starts_with("see current operation"))
+        printDiagnostic(os, file, note, "note");
+    return success();
+  });
+  module = emitDecoder(config, source, *context);
+  (*module)->setAttr("grid.target",
+                     StringAttr::get(context.get(), request.target));
+  return succeeded(mlir::verify(*module));
+}
+
+/// Runs passes, then the verifiers of all ops: once a phase, not once a pass.
+bool Compiler::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager manager(context.get());
+  manager.enableVerifier(false);
+  build(manager);
+  if (succeeded(manager.run(*module)) && succeeded(mlir::verify(*module)))
+    return true;
+  result.status = CompileStatus::Refused;
+  return false;
+}
+
+bool Compiler::dump(StringRef name) {
+  if (!request.dumpDir)
+    return true;
+  SmallString<128> path(*request.dumpDir);
+  if (std::error_code error = llvm::sys::fs::create_directories(path))
+    return fail(CompileStatus::Malformed,
+                "--dump-ir: " + path + ": " + error.message());
+  llvm::sys::path::append(path, name + ".mlir");
+  std::error_code error;
+  llvm::raw_fd_ostream os(path, error);
+  if (error)
+    return fail(CompileStatus::Malformed,
+                "--dump-ir: " + path + ": " + error.message());
+  OpPrintingFlags flags;
+  flags.enableDebugInfo(true, /*prettyForm=*/false);
+  module->print(os, flags);
+  return true;
+}
+
+bool Compiler::emit() {
+  auto plans = module->getOps<launch::PlanOp>();
+  if (plans.empty())
+    return fail(CompileStatus::Refused, "lowering gave no plan");
+  launch::PlanOp plan = *plans.begin();
+  llvm::raw_string_ostream os(result.plan);
+  if (failed(printPlan(plan, os)))
+    return fail(CompileStatus::Refused, "the plan cannot be printed");
+  return true;
+}
+
+void Compiler::run() {
+  if (!checkRequest() || !phase("config", [&] { return readConfig(); }))
+    return;
+  // From here on a failure is one of the model under this request.
+  result.status = CompileStatus::Refused;
+  if (!phase("import", [&] { return import(); }) || !dump("1-decoder"))
+    return;
+  PlacementOptions placement;
+  placement.tp = request.tp;
+  placement.even = request.even;
+  if (!phase("placement",
+             [&] {
+               return runPasses([&](OpPassManager &manager) {
+                 buildPlacementPipeline(manager, placement);
+               });
+             }) ||
+      !dump("2-placed"))
+    return;
+
+  const Target &target = *findTarget(request.target);
+  RowsThreshold threshold = getRowsThreshold(
+      target, request.tp,
+      config.hidden * (config.dtype == ElementType::Float32 ? 4 : 2));
+  PlanningOptions planning;
+  planning.minTokens = request.minTokens;
+  planning.maxTokens = request.maxTokens;
+  planning.boundaries = request.boundaries;
+  planning.rowsFrom =
+      threshold.never ? request.maxTokens + 1 : threshold.tokens;
+  planning.rowsFromWhy = threshold.reason;
+  planning.fuse = request.fuse;
+  if (!phase("planning",
+             [&] {
+               return runPasses([&](OpPassManager &manager) {
+                 buildPlanningPipeline(manager, planning);
+               });
+             }) ||
+      !dump("3-planned"))
+    return;
+  PlannedProgram planned;
+  if (!phase("proofs", [&] {
+        return runPasses([&](OpPassManager &manager) {
+                 buildVerificationPipeline(manager);
+               }) &&
+               succeeded(planned.collect(*module));
+      }))
+    return;
+  if (!phase("lowering",
+             [&] {
+               return runPasses([&](OpPassManager &manager) {
+                 buildLoweringPipeline(manager);
+               });
+             }) ||
+      !dump("4-launch"))
+    return;
+  if (!phase("emission", [&] {
+        if (!emit() || failed(reportPlan(*module, result)))
+          return false;
+        result.decisions = printDecisions(request, result, planned);
+        return true;
+      }))
+    return;
+  result.status = CompileStatus::Good;
+}
+
+Compilation layline::compile(const CompileRequest &request) {
+  Compilation result;
+  {
+    Compiler compiler(request, result);
+    compiler.run();
+  }
+  return result;
+}

@@ -1,0 +1,256 @@
+//===- Reports.cpp - what a compilation says about its plan
+//-----------------===//
+#include "Reports.h"
+#include "dialects/Launch/Ranges.h"
+#include "layline/Planning/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace layline;
+
+LogicalResult PlannedProgram::collect(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function->hasAttr(kVariantTokens))
+      continue;
+    FailureOr<std::vector<RewrittenValue>> values = collectConsumers(function);
+    if (failed(values))
+      return failure();
+    auto reason = function->getAttrOfType<StringAttr>(kVariantReason);
+    variants.push_back({function.getSymName().str(),
+                        reason ? reason.str() : std::string(),
+                        std::move(*values)});
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of the plan
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Values of the plan's expressions for one rank and token count.
+class Evaluator {
+public:
+  Evaluator(launch::PlanOp plan, int64_t tokens, int64_t rank)
+      : plan(plan), tokens(tokens), rank(rank) {}
+
+  std::optional<int64_t> operator()(Attribute expr) const {
+    if (auto number = dyn_cast<IntegerAttr>(expr))
+      return number.getInt();
+    if (auto symbol = dyn_cast<StringAttr>(expr)) {
+      if (symbol == "tokens")
+        return tokens;
+      if (symbol.getValue().starts_with("rank."))
+        return rank;
+      return std::nullopt;
+    }
+    auto list = dyn_cast<ArrayAttr>(expr);
+    if (!list || list.size() < 2)
+      return std::nullopt;
+    StringRef op = cast<StringAttr>(list[0]).getValue();
+    if (op == "size" || op == "begin") {
+      auto range = dyn_cast_or_null<launch::RangeOp>(
+          plan.lookupSymbol(cast<StringAttr>(list[1]).getValue()));
+      if (!range)
+        return std::nullopt;
+      return (*this)(op == "size" ? range.getSize() : range.getBegin());
+    }
+    std::optional<int64_t> value = (*this)(list[1]);
+    for (Attribute operand : list.getValue().drop_front(2)) {
+      std::optional<int64_t> rhs = (*this)(operand);
+      if (!value || !rhs)
+        return std::nullopt;
+      value = apply(op, *value, *rhs);
+    }
+    return value;
+  }
+
+private:
+  static std::optional<int64_t> apply(StringRef op, int64_t a, int64_t b) {
+    if (op == "add")
+      return a + b;
+    if (op == "sub")
+      return a - b;
+    if (op == "mul")
+      return a * b;
+    if (op == "min")
+      return std::min(a, b);
+    if (op == "max")
+      return std::max(a, b);
+    if (b <= 0)
+      return std::nullopt;
+    if (op == "floordiv")
+      return llvm::divideFloorSigned(a, b);
+    if (op == "ceildiv")
+      return llvm::divideCeilSigned(a, b);
+    if (op == "mod")
+      return a - b * llvm::divideFloorSigned(a, b);
+    return std::nullopt;
+  }
+
+  launch::PlanOp plan;
+  int64_t tokens, rank;
+};
+
+} // namespace
+
+/// {ring, switch} of the rank that sends most.
+static WireByteCount evaluateBytes(launch::PlanOp plan, DictionaryAttr bytes,
+                                   int64_t tokens) {
+  WireByteCount most;
+  if (!bytes)
+    return most;
+  int64_t ranks = 1;
+  for (int64_t size : plan.getSizes())
+    ranks *= size;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    Evaluator evaluate(plan, tokens, rank);
+    most.ring = std::max(most.ring, evaluate(bytes.get("ring")).value_or(0));
+    most.viaSwitch =
+        std::max(most.viaSwitch, evaluate(bytes.get("switch")).value_or(0));
+  }
+  return most;
+}
+
+static std::string joinNames(std::optional<ArrayAttr> names) {
+  if (!names)
+    return {};
+  return llvm::join(
+      llvm::map_range(names->getAsRange<StringAttr>(),
+                      [](StringAttr name) { return name.getValue(); }),
+      " + ");
+}
+
+LogicalResult layline::reportPlan(ModuleOp module, Compilation &result) {
+  launch::PlanOp plan = *module.getOps<launch::PlanOp>().begin();
+  for (auto weight : plan.getBody().getOps<launch::WeightOp>())
+    result.weightBytes += launch::getLargestBytes(
+        plan, cast<RankedTensorType>(weight.getType()), 0);
+  for (auto variant : plan.getBody().getOps<launch::VariantOp>()) {
+    VariantReport report;
+    report.id = variant.getSymName().str();
+    report.boundaries = variant.getBoundaries().value_or("").str();
+    report.minTokens = variant.getMinTokens();
+    report.maxTokens = variant.getMaxTokens();
+    for (Operation &op : variant.getBody().front()) {
+      if (auto arena = dyn_cast<launch::ArenaOp>(op)) {
+        report.arenas.push_back({arena.getId().str(),
+                                 static_cast<int64_t>(arena.getBytes()),
+                                 static_cast<int64_t>(arena.getBound())});
+      } else if (auto site = dyn_cast<launch::SiteOp>(op)) {
+        SiteReport entry;
+        entry.id = site.getId().str();
+        entry.applied = site.getStatus() == "applied";
+        entry.was = joinNames(site.getWas());
+        entry.became = joinNames(site.getBecame());
+        entry.reason = site.getReason().value_or("").str();
+        entry.before =
+            evaluateBytes(plan, site.getBeforeAttr(), report.maxTokens);
+        entry.after =
+            evaluateBytes(plan, site.getAfterAttr(), report.maxTokens);
+        report.sites.push_back(std::move(entry));
+      } else if (isa<launch::StepOp>(op)) {
+        ++report.steps;
+      }
+    }
+    result.variants.push_back(std::move(report));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// decisions.json
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A list with one entry a line, so that two reports can be compared by diff.
+class Lines {
+public:
+  Lines(llvm::raw_ostream &os, StringRef name) : os(os) {
+    os << "\"" << name << "\": [";
+  }
+  ~Lines() { os << (first ? "]" : "\n]"); }
+  void add(llvm::function_ref<void(llvm::json::OStream &)> members) {
+    os << (first ? "\n" : ",\n");
+    first = false;
+    llvm::json::OStream json(os);
+    json.object([&] { members(json); });
+  }
+
+private:
+  llvm::raw_ostream &os;
+  bool first = true;
+};
+
+} // namespace
+
+std::string layline::printDecisions(const CompileRequest &request,
+                                    const Compilation &result,
+                                    const PlannedProgram &planned) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "{\"schema\": \"layline.decisions\", \"version\": {\"major\": 1, "
+        "\"minor\": 0},\n";
+  os << "\"model_type\": \"" << result.modelType
+     << "\", \"layers\": " << result.layers << ", \"tp\": " << request.tp
+     << ", \"target\": \"" << request.target << "\",\n";
+  {
+    Lines lines(os, "variants");
+    for (auto [index, variant] : llvm::enumerate(result.variants))
+      lines.add([&](llvm::json::OStream &json) {
+        json.attribute("id", variant.id);
+        json.attributeArray("tokens", [&] {
+          json.value(variant.minTokens);
+          json.value(variant.maxTokens);
+        });
+        json.attribute("boundaries", variant.boundaries);
+        json.attribute("reason", index < planned.variants.size()
+                                     ? planned.variants[index].reason
+                                     : "");
+        json.attribute("sites", static_cast<int64_t>(variant.sites.size()));
+        json.attribute("by_rows", variant.applied());
+      });
+  }
+  os << ",\n";
+  {
+    Lines lines(os, "sites");
+    for (const VariantReport &variant : result.variants)
+      for (const SiteReport &site : variant.sites)
+        lines.add([&](llvm::json::OStream &json) {
+          json.attribute("variant", variant.id);
+          json.attribute("site", site.id);
+          json.attribute("status", site.applied ? "applied" : "missed");
+          json.attribute("was", site.was);
+          json.attribute("became", site.became);
+          json.attribute("reason", site.reason);
+          json.attributeObject("bytes_at_most_tokens", [&] {
+            json.attribute("ring_before", site.before.ring);
+            json.attribute("ring_after", site.after.ring);
+            json.attribute("switch_before", site.before.viaSwitch);
+            json.attribute("switch_after", site.after.viaSwitch);
+          });
+        });
+  }
+  os << ",\n";
+  {
+    Lines lines(os, "consumers");
+    for (const PlannedProgram::Variant &variant : planned.variants)
+      for (const RewrittenValue &value : variant.values)
+        lines.add([&](llvm::json::OStream &json) {
+          json.attribute("variant", variant.id);
+          json.attribute("value", value.name);
+          json.attribute("op", value.op);
+          json.attribute("layout", value.layout);
+          json.attributeArray("read_by", [&] {
+            for (const Consumer &consumer : value.consumers)
+              json.value(consumer.at.empty() ? consumer.op
+                                             : consumer.op + " " + consumer.at);
+          });
+        });
+  }
+  os << "}\n";
+  return text;
+}

@@ -1,0 +1,229 @@
+//===- CompileCommand.cpp - layline compile ---------------------------------===//
+#include "Commands.h"
+#include "TextTable.h"
+#include "WholeFiles.h"
+#include "layline/Driver/Compiler.h"
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+
+using namespace layline;
+using namespace layline::tool;
+
+namespace {
+
+struct Arguments {
+  CompileRequest request;
+  std::string tokens = "1:8192";
+  std::string output;
+  std::string dumpDir;
+  bool noFuse = false;
+  bool timing = false;
+};
+
+/// Boundaries of one kind: the same sub-layer of every layer.
+struct SiteGroup {
+  const SiteReport *first = nullptr;
+  int64_t count = 0;
+  std::string name;
+};
+
+} // namespace
+
+static bool parseTokens(const std::string &text, CompileRequest &request) {
+  // One number is a range of one.
+  char rest = 0;
+  long long min = 0, max = 0;
+  if (std::sscanf(text.c_str(), "%lld:%lld%c", &min, &max, &rest) == 2) {
+    request.minTokens = min;
+    request.maxTokens = max;
+    return true;
+  }
+  if (std::sscanf(text.c_str(), "%lld%c", &min, &rest) == 1) {
+    request.minTokens = request.maxTokens = min;
+    return true;
+  }
+  return false;
+}
+
+/// "layer.17.o_proj" -> "o_proj"
+static std::string siteKind(const std::string &id) {
+  if (id.rfind("layer.", 0) != 0)
+    return id;
+  size_t dot = id.find('.', 6);
+  return dot == std::string::npos ? id : id.substr(dot + 1);
+}
+
+/// Sites that became the same for the same reason at the same cost, together.
+static std::vector<SiteGroup> groupSites(const std::vector<SiteReport> &sites) {
+  std::vector<SiteGroup> groups;
+  std::map<std::string, size_t> known;
+  for (const SiteReport &site : sites) {
+    std::string kind = siteKind(site.id);
+    std::string key = kind + "|" + site.was + "|" + site.became + "|" +
+                      site.reason + "|" + std::to_string(site.before.ring) +
+                      "|" + std::to_string(site.after.ring);
+    auto [entry, isNew] = known.emplace(key, groups.size());
+    if (isNew)
+      groups.push_back({&site, 0, kind});
+    ++groups[entry->second].count;
+  }
+  return groups;
+}
+
+static void printVariant(std::ostream &os, const VariantReport &variant,
+                         int64_t layers) {
+  os << "\n" << variant.id << ": " << variant.minTokens << " to "
+     << variant.maxTokens << " tokens, boundaries " << variant.boundaries
+     << ": " << variant.applied() << " of " << variant.sites.size()
+     << " sites by rows";
+  if (!variant.sites.empty())
+    os << " (" << variant.sites.front().reason << ")";
+  os << "\n";
+  if (variant.sites.empty()) {
+    os << "  one rank: nothing is summed across ranks\n";
+    return;
+  }
+  os << "  bytes that one rank sends at " << variant.maxTokens
+     << " tokens, by ring and by in-switch reduction:\n";
+  TextTable table({"site", ">count", "was", "became", ">ring before", ">after",
+                   ">switch before", ">after"});
+  WireByteCount before, after;
+  for (const SiteGroup &group : groupSites(variant.sites)) {
+    const SiteReport &site = *group.first;
+    table.add({group.name, std::to_string(group.count), site.was,
+               site.became == site.was ? "unchanged" : site.became,
+               formatBytes(site.before.ring), formatBytes(site.after.ring),
+               formatBytes(site.before.viaSwitch),
+               formatBytes(site.after.viaSwitch)});
+  }
+  WireByteCount layerBefore, layerAfter;
+  for (const SiteReport &site : variant.sites) {
+    before.ring += site.before.ring;
+    before.viaSwitch += site.before.viaSwitch;
+    after.ring += site.after.ring;
+    after.viaSwitch += site.after.viaSwitch;
+    if (site.id.rfind("layer.0.", 0) == 0) {
+      layerBefore.ring += site.before.ring;
+      layerBefore.viaSwitch += site.before.viaSwitch;
+      layerAfter.ring += site.after.ring;
+      layerAfter.viaSwitch += site.after.viaSwitch;
+    }
+  }
+  if (layers > 0)
+    table.add({"per layer", "", "", "", formatBytes(layerBefore.ring),
+               formatBytes(layerAfter.ring), formatBytes(layerBefore.viaSwitch),
+               formatBytes(layerAfter.viaSwitch)});
+  table.add({"in all", std::to_string(variant.sites.size()), "", "",
+             formatBytes(before.ring), formatBytes(after.ring),
+             formatBytes(before.viaSwitch), formatBytes(after.viaSwitch)});
+  table.print(os);
+  os << "  " << variant.steps << " steps; memory per rank:";
+  for (const ArenaReport &arena : variant.arenas)
+    if (arena.id != "register")
+      os << " " << arena.id << " " << formatBytes(arena.bytes)
+         << " (live at once: " << formatBytes(arena.bound) << ")";
+  os << "\n";
+}
+
+static void printSummary(std::ostream &os, const Arguments &arguments,
+                         const Compilation &result) {
+  os << arguments.request.config << ": " << result.modelType << ", "
+     << result.layers << " layers, hidden " << result.hidden << ", "
+     << result.heads << " heads, " << result.kvHeads << " KV heads";
+  if (result.experts)
+    os << ", " << result.experts << " experts";
+  os << ", " << result.dtype << "\n";
+  for (const std::string &assumption : result.assumptions)
+    os << "  note: " << assumption << "\n";
+  os << "tensor parallelism " << arguments.request.tp << " on "
+     << arguments.request.target << "; weights of one rank "
+     << formatBytes(result.weightBytes) << "\n";
+  for (const VariantReport &variant : result.variants)
+    printVariant(os, variant, result.layers);
+}
+
+static int runCompile(Arguments &arguments) {
+  CompileRequest &request = arguments.request;
+  if (!parseTokens(arguments.tokens, request)) {
+    std::cerr << "--tokens: found '" << arguments.tokens
+              << "', expected MIN:MAX, for example 1:8192\n";
+    return Unusable;
+  }
+  if (!arguments.dumpDir.empty())
+    request.dumpDir = arguments.dumpDir;
+  request.fuse = !arguments.noFuse;
+  Compilation result = compile(request);
+  std::cerr << result.messages;
+  if (result.status != CompileStatus::Good)
+    return result.status == CompileStatus::Refused ? Refused : Unusable;
+
+  auto start = std::chrono::steady_clock::now();
+  if (std::optional<std::string> error =
+          writeFiles(arguments.output, {{"plan.json", result.plan},
+                                        {"decisions.json", result.decisions}})) {
+    std::cerr << *error << "\n";
+    return Unusable;
+  }
+  std::chrono::duration<double, std::milli> spent =
+      std::chrono::steady_clock::now() - start;
+  result.times.push_back({"write", spent.count()});
+
+  printSummary(std::cout, arguments, result);
+  std::cout << "\nwrote " << arguments.output << "/plan.json ("
+            << formatBytes(static_cast<int64_t>(result.plan.size())) << ") and "
+            << arguments.output << "/decisions.json\n";
+  if (arguments.timing) {
+    double total = 0;
+    for (const PhaseTime &time : result.times) {
+      std::printf("phase %-10s %8.2f ms\n", time.phase.c_str(),
+                  time.milliseconds);
+      total += time.milliseconds;
+    }
+    std::printf("phase %-10s %8.2f ms\n", "total", total);
+  }
+  return Good;
+}
+
+void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App *command = app.add_subcommand(
+      "compile", "Turn a Hugging Face config.json into a verified launch plan");
+  command->add_option("CONFIG", arguments->request.config,
+                      "The model's config.json")
+      ->required();
+  command->add_option("--tp", arguments->request.tp,
+                      "Ranks of tensor parallelism; any number, parts may be "
+                      "uneven")
+      ->capture_default_str();
+  command->add_option("--target", arguments->request.target,
+                      "Cards: h100x8, h200x8, b200x8 or cpu")
+      ->capture_default_str();
+  command->add_option("--tokens", arguments->tokens,
+                      "Query tokens of a step, MIN:MAX. A plan has one program "
+                      "(variant) per range in which one form is best")
+      ->capture_default_str();
+  command->add_option("--boundaries", arguments->request.boundaries,
+                      "What becomes of the all-reduce before each norm. rows: "
+                      "reduce-scatter, norm of own rows, all-gather. whole: it "
+                      "stays. auto: rows from a token count on that depends on "
+                      "the target")
+      ->capture_default_str();
+  command->add_flag("--even", arguments->request.even,
+                    "Refuse parts of different sizes, naming the sizes of --tp "
+                    "that divide");
+  command->add_flag("--no-fuse", arguments->noFuse,
+                    "Separate steps in place of fused ones, as a baseline");
+  command->add_option("--dump-ir", arguments->dumpDir,
+                      "Write the IR after each phase into this folder");
+  command->add_flag("--timing", arguments->timing,
+                    "Print how long each phase took");
+  command->add_option("-o,--output", arguments->output,
+                      "Folder for plan.json and decisions.json")
+      ->required();
+  command->footer("Example:\n  layline compile config.json --tp 8 --target "
+                  "h200x8 --tokens 1:8192 -o plan");
+  command->callback([arguments, &exitCode] { exitCode = runCompile(*arguments); });
+}

@@ -1,0 +1,53 @@
+//===- TextTable.cpp - columns of text --------------------------------------===//
+#include "TextTable.h"
+#include <algorithm>
+#include <cstdio>
+
+using namespace layline::tool;
+
+void TextTable::print(std::ostream &os, const std::string &indent) const {
+  std::vector<size_t> widths;
+  std::vector<bool> right;
+  std::vector<std::string> names;
+  for (const std::string &heading : headings) {
+    right.push_back(!heading.empty() && heading[0] == '>');
+    names.push_back(right.back() ? heading.substr(1) : heading);
+    widths.push_back(names.back().size());
+  }
+  for (const auto &row : rows)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  auto line = [&](const std::vector<std::string> &cells) {
+    std::string text = indent;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      std::string padding(widths[i] - cells[i].size(), ' ');
+      text += right[i] ? padding + cells[i] : cells[i] + padding;
+      text += "  ";
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    os << text << "\n";
+  };
+  line(names);
+  for (const auto &row : rows)
+    line(row);
+}
+
+std::string layline::tool::formatBytes(int64_t bytes) {
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < sizeof(units) / sizeof(*units)) {
+    value /= 1000;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s", value,
+                units[unit]);
+  return text;
+}
+
+std::string layline::tool::formatError(double error) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2e", error);
+  return text;
+}
