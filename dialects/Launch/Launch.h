@@ -4,6 +4,7 @@
 
 #include "dialects/Grid/Grid.h"
 #include "dialects/Launch/Expressions.h"
+#include "dialects/Launch/Ranges.h"
 #include "dialects/Launch/StepKinds.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -1,0 +1,69 @@
+//===- Ranges.cpp - parts of tensors on the ranks of a plan -----------------===//
+#include "dialects/Launch/Ranges.h"
+#include "dialects/Launch/Launch.h"
+
+using namespace mlir;
+using namespace layline;
+using namespace layline::launch;
+using grid::PartitionKind;
+
+std::string layline::launch::getRangeName(grid::SplitAttr split, int64_t size) {
+  std::string name;
+  llvm::raw_string_ostream os(name);
+  int64_t items = ShapedType::isDynamic(size) ? 0 : size / split.getUnit();
+  switch (split.getKind()) {
+  case PartitionKind::Block:
+    break;
+  case PartitionKind::Readers:
+    os << "kv" << items << "of" << split.getArgument() << "/"
+       << split.getAxis().getValue();
+    return name;
+  default:
+    os << grid::stringifyPartitionKind(split.getKind());
+    if (split.getArgument())
+      os << split.getArgument();
+    os << ".";
+  }
+  if (ShapedType::isDynamic(size))
+    os << "tokens";
+  else
+    os << "n" << items;
+  os << "/" << split.getAxis().getValue();
+  return name;
+}
+
+Partition layline::launch::toPartition(grid::SplitAttr split) {
+  switch (split.getKind()) {
+  case PartitionKind::Block:
+    return Partition::block();
+  case PartitionKind::Zigzag:
+    return Partition::zigzag();
+  case PartitionKind::Cyclic:
+    return Partition::cyclic(split.getArgument());
+  case PartitionKind::Owner:
+    return Partition::owner(split.getOwners().vec());
+  case PartitionKind::Readers:
+    return Partition::readers(split.getArgument());
+  }
+  return Partition::block();
+}
+
+int64_t layline::launch::getElementBytes(Type element) {
+  return (element.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+int64_t layline::launch::getLargestBytes(PlanOp plan, RankedTensorType tensor,
+                                         int64_t tokens) {
+  int64_t bytes = getElementBytes(tensor.getElementType());
+  auto layout = grid::getLayout(tensor);
+  for (auto [dim, size] : llvm::enumerate(tensor.getShape())) {
+    int64_t whole = ShapedType::isDynamic(size) ? tokens : size;
+    auto split = layout ? layout.getDims()[dim] : grid::SplitAttr();
+    if (split)
+      whole = split.getUnit() *
+              getLargestExtent(toPartition(split), whole / split.getUnit(),
+                               plan.getAxisSize(split.getAxis()).value_or(1));
+    bytes *= whole;
+  }
+  return bytes;
+}

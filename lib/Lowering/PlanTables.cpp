@@ -1,0 +1,216 @@
+//===- PlanTables.cpp - what all variants of a plan share -------------------===//
+#include "PlanTables.h"
+
+using namespace mlir;
+using namespace layline;
+using namespace layline::launch;
+
+PlanTables::PlanTables(PlanOp plan) : plan(plan), builder(plan.getContext()) {}
+
+OpBuilder &PlanTables::in(Section section) {
+  for (int s = section; s >= 0; --s)
+    if (last[s]) {
+      builder.setInsertionPointAfter(last[s]);
+      return builder;
+    }
+  builder.setInsertionPointToStart(&plan.getBody().front());
+  return builder;
+}
+
+void PlanTables::addSymbol(StringRef id, int64_t min, int64_t max) {
+  make<SymbolOp>(Symbols, plan.getLoc(), id, min, max);
+}
+
+void PlanTables::addStream(StringRef id) {
+  make<StreamOp>(Streams, plan.getLoc(), id);
+}
+
+FailureOr<FlatSymbolRefAttr>
+PlanTables::getRange(Location loc, grid::SplitAttr split, int64_t size) {
+  std::string name = getRangeName(split, size);
+  FlatSymbolRefAttr &symbol = ranges[name];
+  if (symbol)
+    return symbol;
+  StringAttr axis = split.getAxis();
+  std::optional<int64_t> ranks = getAxisSize(axis);
+  if (!ranks)
+    return emitError(loc) << "a layout splits over " << axis
+                          << ", which is no axis of the mesh";
+  Expr items = ShapedType::isDynamic(size) ? Expr::symbol("tokens")
+                                           : Expr(size / split.getUnit());
+  Expr rank = Expr::rank(axis.str());
+  std::optional<SegmentExpr> segment;
+  IntegerAttr of;
+  switch (split.getKind()) {
+  case grid::PartitionKind::Block:
+    segment = getBlockExpr(items, *ranks, rank);
+    break;
+  case grid::PartitionKind::Readers:
+    if (!items.isConstant())
+      break;
+    of = builder.getI64IntegerAttr(split.getArgument());
+    segment = getReadersExpr(items.constant(), split.getArgument(), *ranks, rank);
+    break;
+  default:
+    break;
+  }
+  if (!segment)
+    return emitError(loc) << "a layout is split by '"
+                          << grid::stringifyPartitionKind(split.getKind())
+                          << "', which plan format 1.0 has no range for";
+  MLIRContext *context = plan.getContext();
+  symbol = FlatSymbolRefAttr::get(context, name);
+  make<RangeOp>(Ranges, loc, name, of ? RangeKind::Readers : RangeKind::Block,
+                axis, toAttribute(context, items), of,
+                toAttribute(context, segment->begin),
+                toAttribute(context, segment->size));
+  return symbol;
+}
+
+LogicalResult PlanTables::addRanges(Location loc, Type type) {
+  auto [entry, isNew] = rangedTypes.try_emplace(type, true);
+  if (!isNew)
+    return success(entry->second);
+  auto tensor = cast<RankedTensorType>(type);
+  auto layout = grid::getLayout(tensor);
+  if (!layout) {
+    entry->second = false;
+    return emitError(loc) << "a value has the type " << type
+                          << ", expected a layout: place the program first";
+  }
+  for (auto [dim, split] : llvm::enumerate(layout.getDims()))
+    if (split && failed(getRange(loc, split, tensor.getDimSize(dim)))) {
+      rangedTypes[type] = false;
+      return failure();
+    }
+  return success();
+}
+
+FailureOr<FlatSymbolRefAttr> PlanTables::getWeight(decoder::WeightOp op) {
+  auto tensor = cast<RankedTensorType>(op.getType());
+  if (failed(addRanges(op.getLoc(), tensor)))
+    return failure();
+  // The stored tensor, the window of it, and where it goes.
+  Attribute key = builder.getArrayAttr(
+      {op.getKeyAttr(),
+       op.getRowsAttr() ? Attribute(op.getRowsAttr()) : builder.getUnitAttr(),
+       TypeAttr::get(tensor)});
+  FlatSymbolRefAttr &symbol = weights[key];
+  if (symbol)
+    return symbol;
+  std::string name = "w" + std::to_string(numWeights++);
+  symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
+  make<launch::WeightOp>(Weights, op.getLoc(), name, op.getKey(),
+                         op.getStoredShape(), op.getRowsAttr(),
+                         getLargestBytes(plan, tensor, 0), tensor);
+  return symbol;
+}
+
+static Plane toPlane(decoder::Plane plane) {
+  switch (plane) {
+  case decoder::Plane::Key:
+    return Plane::Key;
+  case decoder::Plane::Value:
+    return Plane::Value;
+  case decoder::Plane::Positions:
+    return Plane::Positions;
+  }
+  return Plane::Positions;
+}
+
+FailureOr<FlatSymbolRefAttr> PlanTables::getCache(decoder::CacheOp op) {
+  Plane plane = toPlane(op.getPlane());
+  std::string name = stringifyPlane(plane).str();
+  if (plane != Plane::Positions)
+    name = "layer." + std::to_string(op.getLayer()) + "." + name;
+  auto tensor = cast<RankedTensorType>(op.getType());
+  if (failed(addRanges(op.getLoc(), tensor)))
+    return failure();
+  launch::CacheOp &cache = caches[name];
+  if (!cache)
+    cache = make<launch::CacheOp>(Caches, op.getLoc(), name,
+                                  op.getLayer(), plane,
+                                  tensor);
+  if (cache.getType() != tensor) {
+    InFlightDiagnostic diag = op.emitOpError("keeps ")
+                              << tensor << " in the cache '" << name
+                              << "', but " << cache.getType() << " elsewhere";
+    diag.attachNote(cache.getLoc()) << "that one is here";
+    return diag;
+  }
+  return FlatSymbolRefAttr::get(plan.getContext(), name);
+}
+
+FlatSymbolRefAttr PlanTables::getTable(Location loc,
+                                       decoder::RopeTableAttr table) {
+  FlatSymbolRefAttr &symbol = tables[table];
+  if (symbol)
+    return symbol;
+  std::string name = "rope." + std::to_string(tables.size() - 1);
+  symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
+  bool isLong = static_cast<bool>(table.getLongInvFreq());
+  make<TableOp>(Tables, loc, builder.getStringAttr(name), table.getInvFreq(), table.getFactor(),
+                isLong ? builder.getI64IntegerAttr(table.getAbove())
+                       : IntegerAttr(),
+                table.getLongInvFreq(), table.getLongFactor());
+  return symbol;
+}
+
+FailureOr<FlatSymbolRefAttr>
+PlanTables::getGroup(Location loc, ArrayRef<StringAttr> axes) {
+  std::string name;
+  int64_t ranks = 1;
+  SmallVector<Attribute, 2> list;
+  for (StringAttr axis : axes) {
+    std::optional<int64_t> size = getAxisSize(axis);
+    if (!size)
+      return emitError(loc) << "a collective is over " << axis
+                            << ", which is no axis of the mesh";
+    ranks *= *size;
+    name += (name.empty() ? "" : "+") + axis.str();
+    list.push_back(axis);
+  }
+  FlatSymbolRefAttr &symbol = groups[name];
+  if (!symbol) {
+    symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
+    make<GroupOp>(Groups, loc, name, builder.getArrayAttr(list), ranks);
+  }
+  return symbol;
+}
+
+FlatSymbolRefAttr PlanTables::getFlag(Location loc, FlatSymbolRefAttr group) {
+  FlatSymbolRefAttr &symbol = flags[group.getValue()];
+  if (!symbol) {
+    std::string name = "f." + group.getValue().str();
+    symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
+    make<FlagOp>(Flags, loc, builder.getStringAttr(name), group);
+  }
+  return symbol;
+}
+
+FlatSymbolRefAttr PlanTables::getKernel(Location loc, ArrayAttr ops, Type dtype,
+                                        FlatSymbolRefAttr group) {
+  Attribute key = builder.getArrayAttr(
+      {ops, TypeAttr::get(dtype),
+       group ? Attribute(group) : builder.getUnitAttr()});
+  FlatSymbolRefAttr &symbol = kernels[key];
+  if (!symbol) {
+    std::string name = "k" + std::to_string(kernels.size() - 1);
+    symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
+    make<KernelOp>(Kernels, loc, name, ops, dtype, group);
+  }
+  return symbol;
+}
+
+LogicalResult PlanTables::addInput(Location loc, StringAttr id,
+                                   RankedTensorType tensor) {
+  // The caller binds the global tensor.
+  tensor = grid::withLayout(tensor, {});
+  InputOp &input = inputs[id.getValue()];
+  if (!input)
+    input = make<InputOp>(Inputs, loc, id, TypeAttr::get(tensor));
+  if (input.getType() != tensor)
+    return emitError(loc) << "the input " << id << " is " << tensor << ", but "
+                          << input.getType() << " in another variant";
+  return success();
+}
