@@ -1,6 +1,8 @@
 //===- layline-opt.cpp - runs passes on textual IR --------------------------===//
 #include "dialects/Decoder/Decoder.h"
 #include "dialects/Grid/Grid.h"
+#include "dialects/Launch/Launch.h"
+#include "layline/Lowering/Passes.h"
 #include "layline/Placement/Passes.h"
 #include "layline/Planning/Passes.h"
 #include "layline/Verification/Passes.h"
@@ -13,9 +15,11 @@ int main(int argc, char **argv) {
   layline::registerLaylinePlacementPasses();
   layline::registerLaylinePlanningPasses();
   layline::registerLaylineVerificationPasses();
+  layline::registerLaylineLoweringPasses();
+  layline::registerLoweringPipeline();
   mlir::DialectRegistry registry;
   registry.insert<mlir::func::FuncDialect, layline::grid::GridDialect,
-                  layline::decoder::DecoderDialect>();
+                  layline::decoder::DecoderDialect, layline::launch::LaunchDialect>();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Layline pass driver\n", registry));
 }
