@@ -64,7 +64,8 @@ std::unique_ptr<Device> makeDevice(const std::string &name, const Plan &plan,
                                    const DeviceOptions &options);
 
 /// Ranks as threads of this process. devices/cpu.
-std::unique_ptr<Device> makeCpuDevice(const Plan &plan, const DeviceOptions &options);
+std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
+                                      const DeviceOptions &options);
 
 } // namespace layline::runtime
 

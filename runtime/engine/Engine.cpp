@@ -9,7 +9,8 @@ namespace {
 
 bool isFloat(safetensors::DType dtype) {
   using D = safetensors::DType;
-  return dtype == D::F64 || dtype == D::F32 || dtype == D::F16 || dtype == D::BF16;
+  return dtype == D::F64 || dtype == D::F32 || dtype == D::F16 ||
+         dtype == D::BF16;
 }
 
 } // namespace
@@ -51,7 +52,8 @@ void Engine::loadPlan(std::string_view text, const std::string &name) {
   for (std::size_t w = 0; w < plan_->weights.size(); ++w) {
     std::vector<std::string> keys = plan_->weights[w].keys();
     for (std::size_t i = 0; i < keys.size(); ++i)
-      uses_[keys[i]].push_back({static_cast<int>(w), static_cast<std::int64_t>(i)});
+      uses_[keys[i]].push_back(
+          {static_cast<int>(w), static_cast<std::int64_t>(i)});
   }
   for (const auto &[key, uses] : uses_) {
     keys_.push_back(key);
@@ -63,7 +65,8 @@ void Engine::loadPlan(std::string_view text, const std::string &name) {
 void Engine::loadWeights(const std::string &path) {
   plan();
   std::string error;
-  std::unique_ptr<safetensors::File> file = safetensors::File::open(path, error);
+  std::unique_ptr<safetensors::File> file =
+      safetensors::File::open(path, error);
   if (!file)
     fail(LAYLINE_UNREADABLE_FILE, error);
   for (const std::string &key : keys_)
@@ -72,21 +75,24 @@ void Engine::loadWeights(const std::string &path) {
   weightFiles_.push_back(path);
 }
 
-void Engine::bindWeight(const std::string &key, const safetensors::Tensor &tensor,
+void Engine::bindWeight(const std::string &key,
+                        const safetensors::Tensor &tensor,
                         const std::string &from) {
   plan();
   auto found = uses_.find(key);
   if (found == uses_.end())
-    fail(LAYLINE_BAD_ARGUMENT, "the plan has no weight with the key '", key, "'");
+    fail(LAYLINE_BAD_ARGUMENT, "the plan has no weight with the key '", key,
+         "'");
   for (const Use &use : found->second) {
     const Weight &weight = plan_->weights[use.weight];
     if (tensor.shape != weight.storedShape)
       fail(LAYLINE_WRONG_WEIGHT, from, ": tensor '", key, "' has shape ",
-           print(tensor.shape), "; weight '", weight.id, "' of the plan expects ",
-           print(weight.storedShape));
+           print(tensor.shape), "; weight '", weight.id,
+           "' of the plan expects ", print(weight.storedShape));
     if (!isFloat(tensor.dtype))
       fail(LAYLINE_WRONG_WEIGHT, from, ": tensor '", key, "' has dtype ",
-           safetensors::dtypeName(tensor.dtype), "; F64, F32, F16 or BF16 is expected");
+           safetensors::dtypeName(tensor.dtype),
+           "; F64, F32, F16 or BF16 is expected");
   }
   for (const Use &use : found->second)
     device_->bindWeight(use.weight, use.stackIndex, tensor);
@@ -106,8 +112,8 @@ void Engine::checkWeights() const {
   for (const std::string &file : weightFiles_)
     files += (files.empty() ? "" : ", ") + ("'" + file + "'");
   fail(LAYLINE_MISSING_WEIGHT, "weight '",
-       plan_->weights[uses_.at(*first).front().weight].id, "' of the plan expects tensor '",
-       *first, "', which is ",
+       plan_->weights[uses_.at(*first).front().weight].id,
+       "' of the plan expects tensor '", *first, "', which is ",
        files.empty() ? "not given: no weights are loaded" : "not in " + files,
        missing > 1 ? concat(" (and ", missing - 1, " more)") : std::string());
 }
@@ -135,10 +141,11 @@ void Engine::bindCache(int cache, const GlobalValue &rows) {
 
 void Engine::setPast(std::int64_t rows) {
   if (rows < 0 || rows > plan().past.max)
-    fail(LAYLINE_BAD_ARGUMENT, "past is ", rows, "; the plan allows [", plan_->past.min,
-         ", ", plan_->past.max, "]");
+    fail(LAYLINE_BAD_ARGUMENT, "past is ", rows, "; the plan allows [",
+         plan_->past.min, ", ", plan_->past.max, "]");
   for (std::size_t c = 0; c < plan_->caches.size(); ++c)
-    if (std::int64_t held = device_->cacheRows(static_cast<int>(c)); held < rows)
+    if (std::int64_t held = device_->cacheRows(static_cast<int>(c));
+        held < rows)
       fail(LAYLINE_NOT_BOUND, "cache '", plan_->caches[c].id, "' holds ", held,
            " rows; past is to be ", rows);
   for (std::size_t c = 0; c < plan_->caches.size(); ++c)
@@ -152,8 +159,8 @@ void Engine::run(std::int64_t tokens) {
     fail(LAYLINE_BAD_ARGUMENT, "the plan runs [", plan_->tokens.min, ", ",
          plan_->tokens.max, "] tokens, not ", tokens);
   if (past_ < plan_->past.min || past_ > plan_->past.max)
-    fail(LAYLINE_BAD_ARGUMENT, "past is ", past_, "; the plan allows [", plan_->past.min,
-         ", ", plan_->past.max, "]");
+    fail(LAYLINE_BAD_ARGUMENT, "past is ", past_, "; the plan allows [",
+         plan_->past.min, ", ", plan_->past.max, "]");
   checkWeights();
   Environment environment;
   environment.tokens = tokens;
@@ -165,12 +172,14 @@ void Engine::run(std::int64_t tokens) {
       fail(LAYLINE_NOT_BOUND, "input '", input.id, "' is not bound");
     std::int64_t expected = elements(globalShape(input.shape, environment));
     if (static_cast<std::int64_t>(inputs_[i]->size()) != expected)
-      fail(LAYLINE_NOT_BOUND, "input '", input.id, "' is bound to ", inputs_[i]->size(),
-           " elements; ", tokens, " tokens need ", expected);
+      fail(LAYLINE_NOT_BOUND, "input '", input.id, "' is bound to ",
+           inputs_[i]->size(), " elements; ", tokens, " tokens need ",
+           expected);
     inputs.push_back(*inputs_[i]);
   }
   for (std::size_t c = 0; c < plan_->caches.size(); ++c)
-    if (std::int64_t held = device_->cacheRows(static_cast<int>(c)); held != past_)
+    if (std::int64_t held = device_->cacheRows(static_cast<int>(c));
+        held != past_)
       fail(LAYLINE_NOT_BOUND, "cache '", plan_->caches[c].id, "' holds ", held,
            " rows; past is ", past_);
   variant_ = nullptr;

@@ -30,7 +30,8 @@ public:
                   const std::string &from);
   void checkWeights() const;
 
-  void bindInput(const std::string &id, const std::int64_t *data, std::int64_t count);
+  void bindInput(const std::string &id, const std::int64_t *data,
+                 std::int64_t count);
   /// Cache by id; `rows.shape[0]` rows.
   int cache(const std::string &id) const;
   void bindCache(int cache, const GlobalValue &rows);
@@ -43,7 +44,9 @@ public:
   GlobalValue readOutput(const std::string &id) const;
   const std::vector<Tap> &taps() const;
   Shape tapShape(std::size_t index) const;
-  GlobalValue readTap(std::size_t index) const { return device_->readTap(index); }
+  GlobalValue readTap(std::size_t index) const {
+    return device_->readTap(index);
+  }
 
 private:
   struct Use {

@@ -51,7 +51,8 @@ template <typename Element> struct Replica {
 
 template <typename Element>
 bool sameBits(const Element *a, const Element *b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(Element)) == 0;
+  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(Element)) ==
+         0;
 }
 
 std::string describe(const Shape &shape, std::int64_t index) {
@@ -70,8 +71,8 @@ std::string firstDifference(const Shape &shape, const Replica<Element> &a,
     if (!sameBits(&a.values[i], &b.values[i], 1)) {
       std::ostringstream text;
       text.precision(17);
-      text << "rank " << a.firstRank << " holds " << a.values[i] << ", rank " << b.firstRank
-           << " holds " << b.values[i] << " at "
+      text << "rank " << a.firstRank << " holds " << a.values[i] << ", rank "
+           << b.firstRank << " holds " << b.values[i] << " at "
            << describe(shape, static_cast<std::int64_t>(i));
       return text.str();
     }
@@ -81,9 +82,9 @@ std::string firstDifference(const Shape &shape, const Replica<Element> &a,
 } // namespace
 
 template <typename Element>
-GlobalValue assemble(const Plan &plan, const ShapeExpr &shape, const Layout &layout,
-                     std::int64_t tokens, std::int64_t past,
-                     const LocalData<Element> &data) {
+GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
+                     const Layout &layout, std::int64_t tokens,
+                     std::int64_t past, const LocalData<Element> &data) {
   Environment environment;
   environment.tokens = tokens;
   environment.past = past;
@@ -94,7 +95,8 @@ GlobalValue assemble(const Plan &plan, const ShapeExpr &shape, const Layout &lay
 
   // What a rank holds depends on its coordinates on the axes that split or owe;
   // the others number its replica.
-  std::vector<bool> isOwed(plan.axes.size(), false), isSplit(plan.axes.size(), false);
+  std::vector<bool> isOwed(plan.axes.size(), false),
+      isSplit(plan.axes.size(), false);
   for (int axis : layout.owes)
     isOwed[axis] = true;
   for (const DimLayout &dim : layout.dims)
@@ -123,22 +125,24 @@ GlobalValue assemble(const Plan &plan, const ShapeExpr &shape, const Layout &lay
     environment.parts = parts.data();
     environment.coordinates = coordinates.data();
     const Element *local = data(rank);
-    forEachRun(value.shape, localShape(shape, layout, environment),
-               partBegins(layout, parts),
-               [&](std::int64_t from, std::int64_t to, std::int64_t length) {
-                 for (std::int64_t i = 0; i < length; ++i) {
-                   auto at = static_cast<std::size_t>(to + i);
-                   // Parts of a `readers` range overlap: two ranks hold a head.
-                   if (!isPlaced[at])
-                     target.values[at] = local[from + i];
-                   else if (!sameBits(&target.values[at], &local[from + i], 1) &&
-                            value.disagreement.empty())
-                     value.disagreement = concat("rank ", rank, " holds another value than "
-                                                 "a lower rank at ",
-                                                 describe(value.shape, to + i));
-                   isPlaced[at] = true;
-                 }
-               });
+    forEachRun(
+        value.shape, localShape(shape, layout, environment),
+        partBegins(layout, parts),
+        [&](std::int64_t from, std::int64_t to, std::int64_t length) {
+          for (std::int64_t i = 0; i < length; ++i) {
+            auto at = static_cast<std::size_t>(to + i);
+            // Parts of a `readers` range overlap: two ranks hold a head.
+            if (!isPlaced[at])
+              target.values[at] = local[from + i];
+            else if (!sameBits(&target.values[at], &local[from + i], 1) &&
+                     value.disagreement.empty())
+              value.disagreement = concat("rank ", rank,
+                                          " holds another value than "
+                                          "a lower rank at ",
+                                          describe(value.shape, to + i));
+            isPlaced[at] = true;
+          }
+        });
   }
 
   const Replica<Element> *first = nullptr;
@@ -159,12 +163,15 @@ GlobalValue assemble(const Plan &plan, const ShapeExpr &shape, const Layout &lay
   return value;
 }
 
-template GlobalValue assemble<float>(const Plan &, const ShapeExpr &, const Layout &,
-                                     std::int64_t, std::int64_t, const LocalData<float> &);
-template GlobalValue assemble<double>(const Plan &, const ShapeExpr &, const Layout &,
-                                      std::int64_t, std::int64_t, const LocalData<double> &);
-template GlobalValue assemble<std::int64_t>(const Plan &, const ShapeExpr &, const Layout &,
-                                            std::int64_t, std::int64_t,
+template GlobalValue assemble<float>(const Plan &, const ShapeExpr &,
+                                     const Layout &, std::int64_t, std::int64_t,
+                                     const LocalData<float> &);
+template GlobalValue assemble<double>(const Plan &, const ShapeExpr &,
+                                      const Layout &, std::int64_t,
+                                      std::int64_t, const LocalData<double> &);
+template GlobalValue assemble<std::int64_t>(const Plan &, const ShapeExpr &,
+                                            const Layout &, std::int64_t,
+                                            std::int64_t,
                                             const LocalData<std::int64_t> &);
 
 } // namespace layline::runtime

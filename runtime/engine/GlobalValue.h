@@ -40,9 +40,9 @@ using LocalData = std::function<const Element *(std::int64_t rank)>;
 /// Split dimensions placed at their ranges, owed sums summed in rank order,
 /// replicas compared. The first replica's value is the result.
 template <typename Element>
-GlobalValue assemble(const Plan &plan, const ShapeExpr &shape, const Layout &layout,
-                     std::int64_t tokens, std::int64_t past,
-                     const LocalData<Element> &data);
+GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
+                     const Layout &layout, std::int64_t tokens,
+                     std::int64_t past, const LocalData<Element> &data);
 
 } // namespace layline::runtime
 

@@ -17,7 +17,8 @@ class LifetimeCheck {
 public:
   LifetimeCheck(const Plan &plan, const Variant &variant, Findings &findings)
       : plan_(plan), variant_(variant), findings_(findings),
-        before_(variant, plan.streams.size()), accesses_(variant.buffers.size()) {}
+        before_(variant, plan.streams.size()),
+        accesses_(variant.buffers.size()) {}
 
   void run() {
     for (std::size_t i = 0; i < variant_.steps.size(); ++i)
@@ -54,10 +55,10 @@ private:
         for (const Operand &written : step.args[out])
           for (const Operand &read : step.args[in])
             if (step.info().args[out].isOutput && in != out &&
-                written.of == Operand::Of::Buffer && read.of == Operand::Of::Buffer &&
-                written.index == read.index)
-              StepContract{plan_, variant_, step}
-                  .fail("writes '", buffer(written.index).id, "' while it reads it");
+                written.of == Operand::Of::Buffer &&
+                read.of == Operand::Of::Buffer && written.index == read.index)
+              StepContract{plan_, variant_, step}.fail(
+                  "writes '", buffer(written.index).id, "' while it reads it");
   }
 
   void visit(const Step &step, int at, bool isWrite) {
@@ -87,8 +88,8 @@ private:
         return false;
       for (std::size_t a = 0; a < inner.args.size(); ++a)
         for (const Operand &operand : inner.args[a])
-          if (inner.info().args[a].isOutput && operand.of == Operand::Of::Buffer &&
-              operand.index == index)
+          if (inner.info().args[a].isOutput &&
+              operand.of == Operand::Of::Buffer && operand.index == index)
             return true;
     }
     return false;
@@ -101,8 +102,10 @@ private:
                     variant_.steps[used.firstStep].id, "' to '",
                     variant_.steps[used.lastStep].id, "'");
     if (used.kind == Buffer::Class::Register && used.firstStep != used.lastStep)
-      contract.fail("uses the register '", used.id, "', which lives in more than one step");
-    if (used.kind == Buffer::Class::Register && variant_.steps[at].kind != StepKind::Fused)
+      contract.fail("uses the register '", used.id,
+                    "', which lives in more than one step");
+    if (used.kind == Buffer::Class::Register &&
+        variant_.steps[at].kind != StepKind::Fused)
       contract.fail("uses the register '", used.id, "' outside a fused step");
   }
 
@@ -112,22 +115,26 @@ private:
       if (!access.isWrite)
         continue;
       if (!before_(access.step, at))
-        contract.fail("reads '", buffer(index).id, "' and does not wait for step '",
+        contract.fail("reads '", buffer(index).id,
+                      "' and does not wait for step '",
                       variant_.steps[access.step].id, "', which writes it");
       writer = access.step;
     }
     if (writer < 0)
-      contract.fail("reads '", buffer(index).id, "' before any step has written it");
+      contract.fail("reads '", buffer(index).id,
+                    "' before any step has written it");
     const std::vector<int> &after = contract.step.after;
     if (std::find(after.begin(), after.end(), writer) == after.end())
-      contract.fail("uses the result of step '", variant_.steps[writer].id, "' ('",
-                    buffer(index).id, "') and does not list it in 'after'");
+      contract.fail("uses the result of step '", variant_.steps[writer].id,
+                    "' ('", buffer(index).id,
+                    "') and does not list it in 'after'");
   }
 
   void write(const StepContract &contract, int index, int at) const {
     for (const Access &access : accesses_[index])
       if (access.step != at && !before_(access.step, at))
-        contract.fail("writes '", buffer(index).id, "' and does not wait for step '",
+        contract.fail("writes '", buffer(index).id,
+                      "' and does not wait for step '",
                       variant_.steps[access.step].id, "', which uses it");
   }
 
@@ -137,16 +144,19 @@ private:
     firstUse_.assign(variant_.buffers.size(), -1);
     for (std::size_t b = 0; b < accesses_.size(); ++b)
       for (const Access &access : accesses_[b]) {
-        int &last = lastUse_[b * before_.streams() + before_.streamOf(access.step)];
+        int &last =
+            lastUse_[b * before_.streams() + before_.streamOf(access.step)];
         last = std::max(last, access.step);
-        firstUse_[b] = firstUse_[b] < 0 ? access.step : std::min(firstUse_[b], access.step);
+        firstUse_[b] = firstUse_[b] < 0 ? access.step
+                                        : std::min(firstUse_[b], access.step);
       }
   }
 
   int lifeEnd(const Buffer &b) const {
     // The caller reads outputs after the last step.
-    return b.kind == Buffer::Class::Output ? static_cast<int>(variant_.steps.size()) - 1
-                                           : b.lastStep;
+    return b.kind == Buffer::Class::Output
+               ? static_cast<int>(variant_.steps.size()) - 1
+               : b.lastStep;
   }
 
   void checkOverlaps() {
@@ -162,10 +172,12 @@ private:
       const Buffer &lower = buffer(order[i]);
       for (std::size_t j = i + 1; j < order.size(); ++j) {
         const Buffer &upper = buffer(order[j]);
-        if (upper.arena != lower.arena || upper.offset - lower.offset >= lower.bytes)
+        if (upper.arena != lower.arena ||
+            upper.offset - lower.offset >= lower.bytes)
           break;
         bool lowerFirst = lower.firstStep <= upper.firstStep;
-        sharePlace(lowerFirst ? order[i] : order[j], lowerFirst ? order[j] : order[i]);
+        sharePlace(lowerFirst ? order[i] : order[j],
+                   lowerFirst ? order[j] : order[i]);
       }
     }
   }
@@ -177,13 +189,15 @@ private:
       return;
     findings_.of([&] {
       auto place = [&](const Buffer &x) {
-        return concat("'", x.id, "' (bytes [", x.offset, ", ", x.offset + x.bytes,
-                      "), steps '", variant_.steps[x.firstStep].id, "' to '",
-                      variant_.steps[x.lastStep].id, "'",
-                      x.kind == Buffer::Class::Output ? ", an output" : "", ")");
+        return concat(
+            "'", x.id, "' (bytes [", x.offset, ", ", x.offset + x.bytes,
+            "), steps '", variant_.steps[x.firstStep].id, "' to '",
+            variant_.steps[x.lastStep].id, "'",
+            x.kind == Buffer::Class::Output ? ", an output" : "", ")");
       };
-      invalid("variant '", variant_.id, "': buffers ", place(a), " and ", place(b),
-              " are in one place of arena '", variant_.arenas[a.arena].id, "' ",
+      invalid("variant '", variant_.id, "': buffers ", place(a), " and ",
+              place(b), " are in one place of arena '",
+              variant_.arenas[a.arena].id, "' ",
               b.firstStep > lifeEnd(a) ? "and no event orders their streams"
                                        : "while both live");
     });
@@ -193,7 +207,8 @@ private:
     if (firstUse_[second] < 0)
       return true;
     for (std::size_t s = 0; s < before_.streams(); ++s)
-      if (int last = lastUse_[static_cast<std::size_t>(first) * before_.streams() + s];
+      if (int last =
+              lastUse_[static_cast<std::size_t>(first) * before_.streams() + s];
           last > before_.last(firstUse_[second], static_cast<int>(s)))
         return false;
     return true;
@@ -220,12 +235,12 @@ void checkLifetimes(const Plan &plan, Findings &findings) {
         for (const Step &step : variant.steps)
           for (std::size_t a = 0; a < step.args.size(); ++a)
             for (const Operand &operand : step.args[a])
-              isWritten = isWritten ||
-                          (step.info().args[a].isOutput &&
-                           operand.of == Operand::Of::Buffer && operand.index == output.buffer);
+              isWritten = isWritten || (step.info().args[a].isOutput &&
+                                        operand.of == Operand::Of::Buffer &&
+                                        operand.index == output.buffer);
         if (!isWritten)
-          invalid("variant '", variant.id, "', output '", output.id, "': no step writes buffer '",
-                  buffer.id, "'");
+          invalid("variant '", variant.id, "', output '", output.id,
+                  "': no step writes buffer '", buffer.id, "'");
       });
   }
 }

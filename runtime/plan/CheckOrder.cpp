@@ -29,16 +29,17 @@ void checkEvents(const Plan &plan, const Variant &variant, Findings &findings) {
     findings.of([&] {
       for (int event : step.signals) {
         if (signaller[event] >= 0)
-          contract.fail("signals event '", variant.events[event], "', which step '",
-                        variant.steps[signaller[event]].id, "' signals already");
+          contract.fail("signals event '", variant.events[event],
+                        "', which step '", variant.steps[signaller[event]].id,
+                        "' signals already");
         signaller[event] = static_cast<int>(i);
       }
     });
   }
 }
 
-void checkAfter(const Plan &plan, const Variant &variant, const HappensBefore &before,
-                Findings &findings) {
+void checkAfter(const Plan &plan, const Variant &variant,
+                const HappensBefore &before, Findings &findings) {
   for (std::size_t i = 0; i < variant.steps.size(); ++i) {
     const Step &step = variant.steps[i];
     findings.of([&] {
@@ -48,7 +49,8 @@ void checkAfter(const Plan &plan, const Variant &variant, const HappensBefore &b
           contract.fail("comes after step '", variant.steps[earlier].id,
                         "', which stands later in the list");
         if (!before(earlier, static_cast<int>(i)))
-          contract.fail("comes after step '", variant.steps[earlier].id, "' on stream '",
+          contract.fail("comes after step '", variant.steps[earlier].id,
+                        "' on stream '",
                         plan.streams[variant.steps[earlier].stream],
                         "' and waits for no event that says it is done");
       }
@@ -57,8 +59,8 @@ void checkAfter(const Plan &plan, const Variant &variant, const HappensBefore &b
 }
 
 /// One collective in flight per flag: it has one epoch.
-void checkFlags(const Plan &plan, const Variant &variant, const HappensBefore &before,
-                Findings &findings) {
+void checkFlags(const Plan &plan, const Variant &variant,
+                const HappensBefore &before, Findings &findings) {
   std::vector<int> lastOf(plan.flags.size(), -1);
   for (std::size_t i = 0; i < variant.steps.size(); ++i) {
     const Step &step = variant.steps[i];
@@ -72,23 +74,28 @@ void checkFlags(const Plan &plan, const Variant &variant, const HappensBefore &b
       if (step.flag < 0)
         contract.fail("is a collective and has no flag");
       const Flag &flag = plan.flags[step.flag];
-      int group = step.kind == StepKind::Fused ? plan.kernels[step.attrs.kernel].group
-                                               : step.attrs.group;
+      int group = step.kind == StepKind::Fused
+                      ? plan.kernels[step.attrs.kernel].group
+                      : step.attrs.group;
       if (group != flag.group)
-        contract.fail("is of ", group < 0 ? "no group" : "group '" + plan.groups[group].id + "'",
-                      ", its flag '", flag.id, "' of group '", plan.groups[flag.group].id, "'");
+        contract.fail("is of ",
+                      group < 0 ? "no group"
+                                : "group '" + plan.groups[group].id + "'",
+                      ", its flag '", flag.id, "' of group '",
+                      plan.groups[flag.group].id, "'");
       int &last = lastOf[step.flag];
       if (last >= 0 && !before(last, static_cast<int>(i)))
-        contract.fail("may run at the same time as step '", variant.steps[last].id,
-                      "', which uses the same flag '", flag.id, "'");
+        contract.fail("may run at the same time as step '",
+                      variant.steps[last].id, "', which uses the same flag '",
+                      flag.id, "'");
       last = static_cast<int>(i);
     });
   }
 }
 
 /// Every cache gets this step's rows once, before they are read.
-void checkCaches(const Plan &plan, const Variant &variant, const HappensBefore &before,
-                 Findings &findings) {
+void checkCaches(const Plan &plan, const Variant &variant,
+                 const HappensBefore &before, Findings &findings) {
   std::vector<int> appended(plan.caches.size(), -1);
   auto visit = [&](const Step &step, int topLevel) {
     StepContract contract{plan, variant, step};
@@ -122,21 +129,24 @@ void checkCaches(const Plan &plan, const Variant &variant, const HappensBefore &
   for (std::size_t i = 0; i < plan.caches.size(); ++i)
     if (appended[i] < 0)
       findings.of([&] {
-        invalid("variant '", variant.id, "' never appends to cache '", plan.caches[i].id,
-                "': the next step would miss rows");
+        invalid("variant '", variant.id, "' never appends to cache '",
+                plan.caches[i].id, "': the next step would miss rows");
       });
 }
 
 /// A table with `long` numbers is chosen by the step's largest position, so the
 /// positions must be known before the step runs.
-void checkPositions(const Plan &plan, const Variant &variant, Findings &findings) {
+void checkPositions(const Plan &plan, const Variant &variant,
+                    Findings &findings) {
   std::vector<int> source = inputOfBuffers(variant);
   auto visit = [&](const Step &step) {
-    if (step.kind != StepKind::Rope || !plan.tables[step.arg("table").index].longNumbers)
+    if (step.kind != StepKind::Rope ||
+        !plan.tables[step.arg("table").index].longNumbers)
       return;
     if (source[step.arg("positions").index] < 0)
-      StepContract{plan, variant, step}
-          .fail("uses a table with 'long' numbers and positions that are not an input's");
+      StepContract{plan, variant, step}.fail(
+          "uses a table with 'long' numbers and positions that are not an "
+          "input's");
   };
   for (const Step &step : variant.steps) {
     findings.of([&] { visit(step); });
@@ -151,8 +161,12 @@ void checkContracts(const Plan &plan, Findings &findings) {
   for (const Variant &variant : plan.variants)
     for (const Step &step : variant.steps) {
       for (const Step &inner : step.body)
-        findings.of([&] { inner.info().check(StepContract{plan, variant, inner}); });
-      findings.of([&] { step.info().check(StepContract{plan, variant, step}); });
+        findings.of([&] {
+          inner.info().check(StepContract{plan, variant, inner});
+        });
+      findings.of([&] {
+        step.info().check(StepContract{plan, variant, step});
+      });
     }
 }
 

@@ -60,22 +60,27 @@ void checkRange(const Plan &plan, const Range &range) {
     std::int64_t extent = evaluate(range.extent, environment);
     if (extent < 0)
       invalid("has extent ", extent, " for ", tokens, " tokens");
-    if (range.kind == Range::Kind::Readers && (extent == 0 || range.of % extent != 0))
+    if (range.kind == Range::Kind::Readers &&
+        (extent == 0 || range.of % extent != 0))
       invalid("has ", range.of, " query heads for ", extent,
               " KV heads; a multiple is expected");
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       coordinates[range.axis] = rank;
-      Part found{evaluate(range.begin, environment), evaluate(range.size, environment)};
+      Part found{evaluate(range.begin, environment),
+                 evaluate(range.size, environment)};
       Part expected = expectedPart(range, extent, ranks, rank);
       // Where an empty part begins does not matter.
       if (found.size != expected.size ||
           (expected.size > 0 && found.begin != expected.begin))
-        invalid("gives rank ", rank, " on axis '", plan.axes[range.axis].name, "' [",
-                found.begin, ", ", found.end(), ") of ", extent, " for ", tokens,
-                " tokens; ", range.kind == Range::Kind::Block ? "the block" : "what it reads",
+        invalid("gives rank ", rank, " on axis '", plan.axes[range.axis].name,
+                "' [", found.begin, ", ", found.end(), ") of ", extent, " for ",
+                tokens, " tokens; ",
+                range.kind == Range::Kind::Block ? "the block"
+                                                 : "what it reads",
                 " is [", expected.begin, ", ", expected.end(), ")");
       if (found.size == 0 && (found.begin < 0 || found.begin > extent))
-        invalid("gives rank ", rank, " an empty part at ", found.begin, " of ", extent);
+        invalid("gives rank ", rank, " an empty part at ", found.begin, " of ",
+                extent);
     }
   }
 }
@@ -98,17 +103,20 @@ void checkVariants(const Plan &plan, Findings &findings) {
     std::vector<const Variant *> order;
     for (const Variant &variant : plan.variants)
       order.push_back(&variant);
-    std::sort(order.begin(), order.end(), [](const Variant *a, const Variant *b) {
-      return a->minTokens < b->minTokens;
-    });
+    std::sort(order.begin(), order.end(),
+              [](const Variant *a, const Variant *b) {
+                return a->minTokens < b->minTokens;
+              });
     std::int64_t next = plan.tokens.min;
     for (const Variant *variant : order) {
       if (variant->minTokens > variant->maxTokens)
-        invalid("variant '", variant->id, "' has min ", variant->minTokens, " above max ",
-                variant->maxTokens);
+        invalid("variant '", variant->id, "' has min ", variant->minTokens,
+                " above max ", variant->maxTokens);
       if (variant->minTokens < next)
-        invalid("variant '", variant->id, "' begins at ", variant->minTokens, " tokens; ",
-                next > plan.tokens.min ? "the one before ends at " : "the symbol's min is ",
+        invalid("variant '", variant->id, "' begins at ", variant->minTokens,
+                " tokens; ",
+                next > plan.tokens.min ? "the one before ends at "
+                                       : "the symbol's min is ",
                 next > plan.tokens.min ? next - 1 : next);
       if (variant->minTokens > next)
         invalid("no variant runs ", next, " tokens; variant '", variant->id,
@@ -116,7 +124,8 @@ void checkVariants(const Plan &plan, Findings &findings) {
       next = variant->maxTokens + 1;
     }
     if (next <= plan.tokens.max)
-      invalid("no variant runs ", next, " tokens; the symbol's max is ", plan.tokens.max);
+      invalid("no variant runs ", next, " tokens; the symbol's max is ",
+              plan.tokens.max);
     if (next - 1 > plan.tokens.max)
       invalid("variant '", order.back()->id, "' ends at ", next - 1,
               " tokens; the symbol's max is ", plan.tokens.max);

@@ -9,9 +9,11 @@ namespace {
 
 /// A layout fits its shape: one entry per dimension, extent x unit the size of
 /// the dimension, every axis used once.
-void checkLayout(const Plan &plan, const ShapeExpr &shape, const Layout &layout) {
+void checkLayout(const Plan &plan, const ShapeExpr &shape,
+                 const Layout &layout) {
   if (layout.dims.size() != shape.size())
-    invalid("has ", shape.size(), " dimensions and a layout of ", layout.dims.size());
+    invalid("has ", shape.size(), " dimensions and a layout of ",
+            layout.dims.size());
   std::vector<int> used = layout.owes;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const DimLayout &dim = layout.dims[i];
@@ -22,19 +24,21 @@ void checkLayout(const Plan &plan, const ShapeExpr &shape, const Layout &layout)
     Expr expected{Expr::Op::Mul, 0, {range.extent, Expr::constant(dim.unit)}};
     foldConstants(expected);
     if (!sameSize(expected, shape[i]))
-      invalid("splits dimension ", i, " of size ", print(shape[i]), " by range '", range.id,
-              "', whose extent x unit is ", print(expected));
+      invalid("splits dimension ", i, " of size ", print(shape[i]),
+              " by range '", range.id, "', whose extent x unit is ",
+              print(expected));
   }
   std::sort(used.begin(), used.end());
-  if (auto twice = std::adjacent_find(used.begin(), used.end()); twice != used.end())
+  if (auto twice = std::adjacent_find(used.begin(), used.end());
+      twice != used.end())
     invalid("uses axis '", plan.axes[*twice].name, "' twice in the layout ",
             print(layout, plan));
 }
 
 /// The most elements that any rank holds. Every split dimension has an axis of
 /// its own, so the largest parts meet on some rank.
-std::int64_t mostElements(const Plan &plan, const ShapeExpr &shape, const Layout &layout,
-                          std::int64_t tokens) {
+std::int64_t mostElements(const Plan &plan, const ShapeExpr &shape,
+                          const Layout &layout, std::int64_t tokens) {
   Environment environment;
   environment.tokens = tokens;
   std::int64_t count = 1;
@@ -44,7 +48,8 @@ std::int64_t mostElements(const Plan &plan, const ShapeExpr &shape, const Layout
     if (!dim.isSplit()) {
       most = evaluate(shape[i], environment);
       if (most < 0)
-        invalid("has the size ", most, " in dimension ", i, " for ", tokens, " tokens");
+        invalid("has the size ", most, " in dimension ", i, " for ", tokens,
+                " tokens");
     } else {
       const Range &range = plan.ranges[dim.range];
       std::vector<std::int64_t> coordinates(plan.axes.size(), 0);
@@ -63,7 +68,8 @@ std::int64_t mostElements(const Plan &plan, const ShapeExpr &shape, const Layout
 void checkWeight(const Plan &plan, const Weight &weight) {
   Shape shape = weight.storedShape;
   if (weight.rows) {
-    if (shape.empty() || weight.rows->size <= 0 || weight.rows->end() > shape[0])
+    if (shape.empty() || weight.rows->size <= 0 ||
+        weight.rows->end() > shape[0])
       invalid("takes rows [", weight.rows->begin, ", ", weight.rows->end(),
               ") of a stored tensor of shape ", print(shape));
     shape[0] = weight.rows->size;
@@ -71,21 +77,23 @@ void checkWeight(const Plan &plan, const Weight &weight) {
   std::string placeholder = "{" + weight.stackName + "}";
   bool isStack = !weight.stackName.empty();
   if (isStack && weight.key.find(placeholder) == std::string::npos)
-    invalid("is stacked over '", weight.stackName, "' and its key '", weight.key,
-            "' has no ", placeholder);
+    invalid("is stacked over '", weight.stackName, "' and its key '",
+            weight.key, "' has no ", placeholder);
   if (isStack)
     shape.insert(shape.begin(), weight.stackCount);
   if (shape != weight.shape)
-    invalid("has shape ", print(weight.shape), "; its stored shape, rows and stack make ",
-            print(shape));
+    invalid("has shape ", print(weight.shape),
+            "; its stored shape, rows and stack make ", print(shape));
   if (isInteger(weight.dtype))
-    invalid("has dtype ", dtypeName(weight.dtype), "; weights are floating-point");
+    invalid("has dtype ", dtypeName(weight.dtype),
+            "; weights are floating-point");
   ShapeExpr global = constantShape(weight.shape);
   checkLayout(plan, global, weight.layout);
   if (!weight.layout.owes.empty())
     invalid("owes a sum; weights owe nothing");
-  std::int64_t bytes = checkedMul(mostElements(plan, global, weight.layout, plan.tokens.min),
-                                  dtypeBytes(weight.dtype), "bytes of a weight");
+  std::int64_t bytes =
+      checkedMul(mostElements(plan, global, weight.layout, plan.tokens.min),
+                 dtypeBytes(weight.dtype), "bytes of a weight");
   if (bytes != weight.bytesPerRank)
     invalid("has bytes_per_rank ", weight.bytesPerRank,
             "; the rank with most of it holds ", bytes);
@@ -105,13 +113,15 @@ void checkInputBuffer(const Plan &plan, const Buffer &buffer) {
   for (std::size_t i = 0; same && i < input.shape.size(); ++i)
     same = sameSize(input.shape[i], buffer.shape[i]);
   if (!same || input.dtype != buffer.dtype)
-    invalid("is ", dtypeName(buffer.dtype), " ", print(buffer.shape), "; input '", input.id,
-            "' is ", dtypeName(input.dtype), " ", print(input.shape));
+    invalid("is ", dtypeName(buffer.dtype), " ", print(buffer.shape),
+            "; input '", input.id, "' is ", dtypeName(input.dtype), " ",
+            print(input.shape));
   if (!buffer.layout.owes.empty())
     invalid("owes a sum; inputs owe nothing");
 }
 
-void checkBuffer(const Plan &plan, const Variant &variant, const Buffer &buffer) {
+void checkBuffer(const Plan &plan, const Variant &variant,
+                 const Buffer &buffer) {
   checkLayout(plan, buffer.shape, buffer.layout);
   for (const Expr &dim : buffer.shape)
     if (uses(dim, {Expr::Op::Past}))
@@ -127,8 +137,9 @@ void checkBuffer(const Plan &plan, const Variant &variant, const Buffer &buffer)
   if (arena.id != expected)
     invalid("is in arena '", arena.id, "'; '", expected, "' is expected");
   for (std::int64_t tokens : {variant.minTokens, variant.maxTokens}) {
-    std::int64_t bytes = checkedMul(mostElements(plan, buffer.shape, buffer.layout, tokens),
-                                    dtypeBytes(buffer.dtype), "bytes of a buffer");
+    std::int64_t bytes =
+        checkedMul(mostElements(plan, buffer.shape, buffer.layout, tokens),
+                   dtypeBytes(buffer.dtype), "bytes of a buffer");
     if (bytes > buffer.bytes)
       invalid("has ", buffer.bytes, " bytes; ", tokens, " tokens need ", bytes);
   }
@@ -136,8 +147,9 @@ void checkBuffer(const Plan &plan, const Variant &variant, const Buffer &buffer)
     invalid("begins at byte ", buffer.offset, ", which is no multiple of ",
             dtypeBytes(buffer.dtype));
   if (buffer.offset > arena.bytes || buffer.bytes > arena.bytes - buffer.offset)
-    invalid("is at bytes [", buffer.offset, ", ", buffer.offset, " + ", buffer.bytes,
-            ") of arena '", arena.id, "', which has ", arena.bytes);
+    invalid("is at bytes [", buffer.offset, ", ", buffer.offset, " + ",
+            buffer.bytes, ") of arena '", arena.id, "', which has ",
+            arena.bytes);
 }
 
 /// Puts "what 'id': " before a finding's text.
@@ -156,22 +168,28 @@ void named(Findings &findings, const std::string &who, const Check &check) {
 
 void checkStorage(const Plan &plan, Findings &findings) {
   for (const Weight &weight : plan.weights)
-    named(findings, "weight '" + weight.id + "'", [&] { checkWeight(plan, weight); });
+    named(findings, "weight '" + weight.id + "'",
+          [&] { checkWeight(plan, weight); });
   for (const Cache &cache : plan.caches)
-    named(findings, "cache '" + cache.id + "'", [&] { checkCache(plan, cache); });
+    named(findings, "cache '" + cache.id + "'",
+          [&] { checkCache(plan, cache); });
   for (const Variant &variant : plan.variants) {
     for (const Buffer &buffer : variant.buffers)
-      named(findings, "variant '" + variant.id + "', buffer '" + buffer.id + "'",
+      named(findings,
+            "variant '" + variant.id + "', buffer '" + buffer.id + "'",
             [&] { checkBuffer(plan, variant, buffer); });
     for (const Output &output : variant.outputs)
-      named(findings, "variant '" + variant.id + "', output '" + output.id + "'", [&] {
-        const Buffer &buffer = variant.buffers[output.buffer];
-        if (buffer.kind != Buffer::Class::Output)
-          invalid("is buffer '", buffer.id, "', whose class is not 'output'");
-        if (!buffer.layout.owes.empty())
-          invalid("is buffer '", buffer.id, "', which owes a sum over ",
-                  printAxes(buffer.layout.owes, plan), "; outputs owe nothing");
-      });
+      named(findings,
+            "variant '" + variant.id + "', output '" + output.id + "'", [&] {
+              const Buffer &buffer = variant.buffers[output.buffer];
+              if (buffer.kind != Buffer::Class::Output)
+                invalid("is buffer '", buffer.id,
+                        "', whose class is not 'output'");
+              if (!buffer.layout.owes.empty())
+                invalid("is buffer '", buffer.id, "', which owes a sum over ",
+                        printAxes(buffer.layout.owes, plan),
+                        "; outputs owe nothing");
+            });
   }
 }
 

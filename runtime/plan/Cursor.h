@@ -29,7 +29,8 @@ public:
     return base.empty() ? key_ : base + "." + key_;
   }
 
-  template <typename... Parts> [[noreturn]] void fail(const Parts &...parts) const {
+  template <typename... Parts>
+  [[noreturn]] void fail(const Parts &...parts) const {
     invalid(parent_ ? path() : "document", ": ", parts...);
   }
 
@@ -57,7 +58,8 @@ public:
     if (!value_->is_number_integer() ||
         (value_->is_number_unsigned() &&
          value_->get<std::uint64_t>() >
-             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())))
+             static_cast<std::uint64_t>(
+                 std::numeric_limits<std::int64_t>::max())))
       fail("is ", value_->dump(), "; a 64-bit integer is expected");
     return value_->get<std::int64_t>();
   }

@@ -11,20 +11,34 @@ using Op = Expr::Op;
 
 const char *nameOf(Op op) {
   switch (op) {
-  case Op::Constant: return "constant";
-  case Op::Tokens: return "tokens";
-  case Op::Past: return "past";
-  case Op::Coordinate: return "rank";
-  case Op::Begin: return "begin";
-  case Op::Size: return "size";
-  case Op::Add: return "add";
-  case Op::Sub: return "sub";
-  case Op::Mul: return "mul";
-  case Op::FloorDiv: return "floordiv";
-  case Op::CeilDiv: return "ceildiv";
-  case Op::Mod: return "mod";
-  case Op::Min: return "min";
-  case Op::Max: return "max";
+  case Op::Constant:
+    return "constant";
+  case Op::Tokens:
+    return "tokens";
+  case Op::Past:
+    return "past";
+  case Op::Coordinate:
+    return "rank";
+  case Op::Begin:
+    return "begin";
+  case Op::Size:
+    return "size";
+  case Op::Add:
+    return "add";
+  case Op::Sub:
+    return "sub";
+  case Op::Mul:
+    return "mul";
+  case Op::FloorDiv:
+    return "floordiv";
+  case Op::CeilDiv:
+    return "ceildiv";
+  case Op::Mod:
+    return "mod";
+  case Op::Min:
+    return "min";
+  case Op::Max:
+    return "max";
   }
   return "?";
 }
@@ -38,11 +52,19 @@ std::int64_t apply(Op op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflow = false;
   switch (op) {
-  case Op::Add: overflow = __builtin_add_overflow(a, b, &result); break;
-  case Op::Sub: overflow = __builtin_sub_overflow(a, b, &result); break;
-  case Op::Mul: overflow = __builtin_mul_overflow(a, b, &result); break;
-  case Op::Min: return std::min(a, b);
-  case Op::Max: return std::max(a, b);
+  case Op::Add:
+    overflow = __builtin_add_overflow(a, b, &result);
+    break;
+  case Op::Sub:
+    overflow = __builtin_sub_overflow(a, b, &result);
+    break;
+  case Op::Mul:
+    overflow = __builtin_mul_overflow(a, b, &result);
+    break;
+  case Op::Min:
+    return std::min(a, b);
+  case Op::Max:
+    return std::max(a, b);
   default:
     if (b <= 0)
       invalid("expression ", nameOf(op), "(", a, ", ", b,
@@ -63,13 +85,20 @@ std::int64_t apply(Op op, std::int64_t a, std::int64_t b) {
 std::int64_t evaluate(const Expr &expr, const Environment &environment) {
   auto index = static_cast<std::size_t>(expr.value);
   switch (expr.op) {
-  case Op::Constant: return expr.value;
-  case Op::Tokens: return environment.tokens;
-  case Op::Past: return environment.past;
-  case Op::Coordinate: return environment.coordinates[index];
-  case Op::Begin: return environment.parts[index].begin;
-  case Op::Size: return environment.parts[index].size;
-  default: break;
+  case Op::Constant:
+    return expr.value;
+  case Op::Tokens:
+    return environment.tokens;
+  case Op::Past:
+    return environment.past;
+  case Op::Coordinate:
+    return environment.coordinates[index];
+  case Op::Begin:
+    return environment.parts[index].begin;
+  case Op::Size:
+    return environment.parts[index].size;
+  default:
+    break;
   }
   std::int64_t result = evaluate(expr.operands.front(), environment);
   for (std::size_t i = 1; i < expr.operands.size(); ++i)
@@ -102,13 +131,17 @@ std::int64_t checkedMul(std::int64_t a, std::int64_t b, const char *what) {
 
 std::string print(const Expr &expr) {
   switch (expr.op) {
-  case Op::Constant: return std::to_string(expr.value);
+  case Op::Constant:
+    return std::to_string(expr.value);
   case Op::Tokens:
-  case Op::Past: return concat('"', nameOf(expr.op), '"');
+  case Op::Past:
+    return concat('"', nameOf(expr.op), '"');
   case Op::Coordinate:
   case Op::Begin:
-  case Op::Size: return concat("[\"", nameOf(expr.op), "\", ", expr.value, "]");
-  default: break;
+  case Op::Size:
+    return concat("[\"", nameOf(expr.op), "\", ", expr.value, "]");
+  default:
+    break;
   }
   std::string text = concat("[\"", nameOf(expr.op), '"');
   for (const Expr &operand : expr.operands)

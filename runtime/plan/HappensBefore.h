@@ -14,7 +14,9 @@ public:
   HappensBefore(const Variant &variant, std::size_t streams);
 
   /// Whether step `a` has finished when step `b` begins.
-  bool operator()(int a, int b) const { return a < b && last(b, streamOf_[a]) >= a; }
+  bool operator()(int a, int b) const {
+    return a < b && last(b, streamOf_[a]) >= a;
+  }
   /// The last step of a stream that has finished when `step` begins, or `step`
   /// itself on its own stream; -1 if none.
   int last(int step, int stream) const {

@@ -1,9 +1,9 @@
 #include "plan/Load.h"
 
-#include "json/StrictJson.h"
 #include "plan/Check.h"
 #include "plan/Parse.h"
 #include "plan/Schema.h"
+#include "json/StrictJson.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -29,22 +29,23 @@ void checkVersion(const nlohmann::json &document) {
   if (!version.json().is_object())
     version.fail("is ", version.json().type_name(), "; an object is expected");
   if (std::int64_t major = version.at("major").integer(); major != kMajor)
-    fail(LAYLINE_REFUSED_FEATURE, "version.major: is ", major, "; this reader knows ",
-         kMajor);
+    fail(LAYLINE_REFUSED_FEATURE, "version.major: is ", major,
+         "; this reader knows ", kMajor);
   Cursor features = root.at("requires");
   if (!features.json().is_array())
     features.fail("is ", features.json().type_name(), "; an array is expected");
   for (std::size_t i = 0; i < features.size(); ++i) {
     const std::string &feature = features.at(i).string();
-    if (std::find(std::begin(kKnownFeatures), std::end(kKnownFeatures), feature) ==
-        std::end(kKnownFeatures))
-      fail(LAYLINE_REFUSED_FEATURE, "requires[", i, "]: needs the feature '", feature,
-           "', which this reader does not have");
+    if (std::find(std::begin(kKnownFeatures), std::end(kKnownFeatures),
+                  feature) == std::end(kKnownFeatures))
+      fail(LAYLINE_REFUSED_FEATURE, "requires[", i, "]: needs the feature '",
+           feature, "', which this reader does not have");
   }
 }
 
 bool isNewer(const nlohmann::json &document) {
-  const nlohmann::json &minor = document["version"].value("minor", nlohmann::json());
+  const nlohmann::json &minor =
+      document["version"].value("minor", nlohmann::json());
   return minor.is_number_integer() && minor.get<std::int64_t>() > kMinor;
 }
 
@@ -82,7 +83,9 @@ LoadedPlan loadPlan(std::string_view text, const std::string &name) {
     checkVersion(document);
     for (const std::string &line : validateAgainstSchema(document))
       found(LAYLINE_INVALID_PLAN,
-            line + (isNewer(document) ? " (the plan is of a newer minor version)" : ""));
+            line + (isNewer(document)
+                        ? " (the plan is of a newer minor version)"
+                        : ""));
     if (!loaded.findings.empty())
       return loaded;
     loaded.plan = parsePlan(document, name);
@@ -98,13 +101,17 @@ std::string readFile(const std::string &path) {
   // A directory opens as a stream and only fails at the first read.
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    fail(LAYLINE_UNREADABLE_FILE, "'", path, "': is a directory; a file is expected");
+    fail(LAYLINE_UNREADABLE_FILE, "'", path,
+         "': is a directory; a file is expected");
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    fail(LAYLINE_UNREADABLE_FILE, "'", path, "': cannot be opened: ", std::strerror(errno));
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    fail(LAYLINE_UNREADABLE_FILE, "'", path,
+         "': cannot be opened: ", std::strerror(errno));
+  std::string text((std::istreambuf_iterator<char>(file)),
+                   std::istreambuf_iterator<char>());
   if (file.bad())
-    fail(LAYLINE_UNREADABLE_FILE, "'", path, "': cannot be read: ", std::strerror(errno));
+    fail(LAYLINE_UNREADABLE_FILE, "'", path,
+         "': cannot be read: ", std::strerror(errno));
   return text;
 }
 

@@ -46,10 +46,14 @@ Expr parseOperation(const Cursor &at, const PlanNames &names) {
     bool isVariadic;
   };
   static constexpr Operation kOperations[] = {
-      {"add", Expr::Op::Add, true},           {"sub", Expr::Op::Sub, false},
-      {"mul", Expr::Op::Mul, true},           {"floordiv", Expr::Op::FloorDiv, false},
-      {"ceildiv", Expr::Op::CeilDiv, false},  {"mod", Expr::Op::Mod, false},
-      {"min", Expr::Op::Min, true},           {"max", Expr::Op::Max, true}};
+      {"add", Expr::Op::Add, true},
+      {"sub", Expr::Op::Sub, false},
+      {"mul", Expr::Op::Mul, true},
+      {"floordiv", Expr::Op::FloorDiv, false},
+      {"ceildiv", Expr::Op::CeilDiv, false},
+      {"mod", Expr::Op::Mod, false},
+      {"min", Expr::Op::Min, true},
+      {"max", Expr::Op::Max, true}};
   if (at.size() == 0)
     at.fail("is an empty expression");
   const std::string &name = at.at(std::size_t{0}).string();
@@ -135,8 +139,7 @@ Layout parseLayout(const Cursor &at, const PlanNames &names) {
 namespace {
 
 /// Calls `parse` for each element of a top-level list.
-template <typename Parse>
-void forEach(const Cursor &list, const Parse &parse) {
+template <typename Parse> void forEach(const Cursor &list, const Parse &parse) {
   for (std::size_t i = 0; i < list.size(); ++i)
     parse(list.at(i));
 }
@@ -151,7 +154,8 @@ void parseSymbols(const Cursor &list, Plan &plan) {
   Names seen("symbol");
   forEach(list, [&](const Cursor &at) {
     seen.define(at.at("name"));
-    Symbol &symbol = at.at("name").string() == "tokens" ? plan.tokens : plan.past;
+    Symbol &symbol =
+        at.at("name").string() == "tokens" ? plan.tokens : plan.past;
     symbol = {at.at("min").integer(), at.at("max").integer()};
     if (symbol.min > symbol.max)
       at.fail("has min ", symbol.min, " above max ", symbol.max);
@@ -167,7 +171,8 @@ void parseMesh(const Cursor &list, Plan &plan, PlanNames &names) {
   forEach(list, [&](const Cursor &at) {
     names.axes.define(at.at("axis"));
     plan.axes.push_back({at.at("axis").string(), at.at("size").integer()});
-    if (plan.axes.back().size > kMaxRanks || (ranks *= plan.axes.back().size) > kMaxRanks)
+    if (plan.axes.back().size > kMaxRanks ||
+        (ranks *= plan.axes.back().size) > kMaxRanks)
       at.fail("makes more than ", kMaxRanks, " ranks");
   });
 }
@@ -179,15 +184,18 @@ void parseGroups(const Cursor &list, Plan &plan, PlanNames &names) {
     group.id = at.at("id").string();
     forEach(at.at("axes"), [&](const Cursor &axis) {
       int index = names.axes.resolve(axis);
-      if (std::find(group.axes.begin(), group.axes.end(), index) != group.axes.end())
-        axis.fail("axis '", axis.string(), "' stands twice in group '", group.id, "'");
+      if (std::find(group.axes.begin(), group.axes.end(), index) !=
+          group.axes.end())
+        axis.fail("axis '", axis.string(), "' stands twice in group '",
+                  group.id, "'");
       group.axes.push_back(index);
       group.ranks *= plan.axes[index].size;
     });
     std::sort(group.axes.begin(), group.axes.end());
     if (at.at("ranks").integer() != group.ranks)
-      at.at("ranks").fail("is ", at.at("ranks").integer(), "; the axes of group '",
-                          group.id, "' make ", group.ranks);
+      at.at("ranks").fail("is ", at.at("ranks").integer(),
+                          "; the axes of group '", group.id, "' make ",
+                          group.ranks);
     plan.groups.push_back(std::move(group));
   });
 }
@@ -201,8 +209,9 @@ void parseRanges(const Cursor &list, Plan &plan, PlanNames &names) {
     Range range;
     range.id = at.at("id").string();
     range.axis = names.axes.resolve(at.at("axis"));
-    range.kind = choose<Range::Kind>(
-        at.at("kind"), {{"block", Range::Kind::Block}, {"readers", Range::Kind::Readers}});
+    range.kind =
+        choose<Range::Kind>(at.at("kind"), {{"block", Range::Kind::Block},
+                                            {"readers", Range::Kind::Readers}});
     range.extent = parseExpr(at.at("extent"), names);
     if (uses(range.extent, {Op::Past, Op::Coordinate, Op::Size, Op::Begin}))
       at.at("extent").fail("may use 'tokens' only");
@@ -214,13 +223,15 @@ void parseRanges(const Cursor &list, Plan &plan, PlanNames &names) {
     if (segments.size() != 1)
       segments.fail("has ", segments.size(), " segments; format 1.0 has one");
     Cursor segment = segments.at(std::size_t{0});
-    for (auto [key, target] : {std::pair{"begin", &range.begin}, {"size", &range.size}}) {
+    for (auto [key, target] :
+         {std::pair{"begin", &range.begin}, {"size", &range.size}}) {
       *target = parseExpr(segment.at(key), names);
       if (uses(*target, {Op::Past, Op::Size, Op::Begin}))
         segment.at(key).fail("may use 'tokens' and 'rank.<axis>' only");
       for (std::size_t axis = 0; axis < plan.axes.size(); ++axis) {
         auto usesAxis = [&](const Expr &expr, const auto &self) -> bool {
-          return (expr.op == Op::Coordinate && expr.value == static_cast<std::int64_t>(axis)) ||
+          return (expr.op == Op::Coordinate &&
+                  expr.value == static_cast<std::int64_t>(axis)) ||
                  std::any_of(expr.operands.begin(), expr.operands.end(),
                              [&](const Expr &o) { return self(o, self); });
         };
@@ -316,7 +327,8 @@ void parseWeights(const Cursor &list, Plan &plan, PlanNames &names) {
 void parseFlagsAndKernels(const Cursor &root, Plan &plan, PlanNames &names) {
   forEach(root.at("flags"), [&](const Cursor &at) {
     names.flags.define(at.at("id"));
-    plan.flags.push_back({at.at("id").string(), names.groups.resolve(at.at("group"))});
+    plan.flags.push_back(
+        {at.at("id").string(), names.groups.resolve(at.at("group"))});
   });
   forEach(root.at("kernels"), [&](const Cursor &at) {
     names.kernels.define(at.at("id"));

@@ -57,7 +57,8 @@ Value choose(const Cursor &at,
 
 /// Fills `step.attrs` from the step's "attrs" (parsed as its kind lists them).
 void parseAttributes(const Cursor &step, const PlanNames &names, Step &into);
-Variant parseVariant(const Cursor &at, const Plan &plan, const PlanNames &names);
+Variant parseVariant(const Cursor &at, const Plan &plan,
+                     const PlanNames &names);
 Plan parsePlan(const nlohmann::json &document, const std::string &file);
 
 } // namespace layline::runtime

@@ -10,21 +10,25 @@ namespace {
 using Attrs = StepAttributes;
 using Reader = void (*)(const Cursor &, const PlanNames &, Attrs &);
 
-/// How each attribute is read; which kinds have it stands in the table of kinds.
+/// How each attribute is read; which kinds have it stands in the table of
+/// kinds.
 const std::map<std::string_view, Reader> &readers() {
   using C = const Cursor &;
   using N = const PlanNames &;
   static const std::map<std::string_view, Reader> table = {
       {"norm",
        [](C at, N, Attrs &a) {
-         a.norm = choose<NormKind>(at, {{"rms", NormKind::Rms}, {"layer", NormKind::Layer}});
+         a.norm = choose<NormKind>(
+             at, {{"rms", NormKind::Rms}, {"layer", NormKind::Layer}});
        }},
       {"eps", [](C at, N, Attrs &a) { a.eps = at.number(); }},
-      {"weight_offset", [](C at, N, Attrs &a) { a.weightOffset = at.number(); }},
+      {"weight_offset",
+       [](C at, N, Attrs &a) { a.weightOffset = at.number(); }},
       {"style",
        [](C at, N, Attrs &a) {
-         a.style = choose<RopeStyle>(
-             at, {{"half", RopeStyle::Half}, {"interleaved", RopeStyle::Interleaved}});
+         a.style =
+             choose<RopeStyle>(at, {{"half", RopeStyle::Half},
+                                    {"interleaved", RopeStyle::Interleaved}});
        }},
       {"rotary", [](C at, N, Attrs &a) { a.rotary = at.integer(); }},
       {"scale", [](C at, N, Attrs &a) { a.scale = at.number(); }},
@@ -42,8 +46,8 @@ const std::map<std::string_view, Reader> &readers() {
       {"top_k", [](C at, N, Attrs &a) { a.topK = at.integer(); }},
       {"scoring",
        [](C at, N, Attrs &a) {
-         a.scoring = choose<Scoring>(
-             at, {{"softmax", Scoring::Softmax}, {"sigmoid", Scoring::Sigmoid}});
+         a.scoring = choose<Scoring>(at, {{"softmax", Scoring::Softmax},
+                                          {"sigmoid", Scoring::Sigmoid}});
        }},
       {"renormalize", [](C at, N, Attrs &a) { a.renormalize = at.boolean(); }},
       {"factor", [](C at, N, Attrs &a) { a.factor = at.number(); }},
@@ -51,7 +55,8 @@ const std::map<std::string_view, Reader> &readers() {
       {"range", [](C at, N n, Attrs &a) { a.range = n.ranges.resolve(at); }},
       {"group", [](C at, N n, Attrs &a) { a.group = n.groups.resolve(at); }},
       {"root", [](C at, N, Attrs &a) { a.root = at.integer(); }},
-      {"kernel", [](C at, N n, Attrs &a) { a.kernel = n.kernels.resolve(at); }}};
+      {"kernel",
+       [](C at, N n, Attrs &a) { a.kernel = n.kernels.resolve(at); }}};
   return table;
 }
 
@@ -60,19 +65,22 @@ const std::map<std::string_view, Reader> &readers() {
 void parseAttributes(const Cursor &step, const PlanNames &names, Step &into) {
   const StepKindInfo &info = into.info();
   auto isListed = [&](std::string_view key) {
-    return std::any_of(info.attributes.begin(), info.attributes.end(),
-                       [&](const AttributeSpec &spec) { return spec.name == key; });
+    return std::any_of(
+        info.attributes.begin(), info.attributes.end(),
+        [&](const AttributeSpec &spec) { return spec.name == key; });
   };
   bool hasAttrs = step.has("attrs");
   if (hasAttrs)
     for (const auto &[key, value] : step.at("attrs").json().items())
       if (!isListed(key))
-        step.at("attrs").fail("a '", info.name, "' step has no attribute '", key, "'");
+        step.at("attrs").fail("a '", info.name, "' step has no attribute '",
+                              key, "'");
   for (const AttributeSpec &spec : info.attributes) {
     if (!hasAttrs || !step.at("attrs").has(spec.name)) {
       if (spec.isOptional)
         continue;
-      step.fail("a '", info.name, "' step needs the attribute '", spec.name, "'");
+      step.fail("a '", info.name, "' step needs the attribute '", spec.name,
+                "'");
     }
     Cursor attrs = step.at("attrs");
     readers().at(spec.name)(attrs.at(spec.name), names, into.attrs);

@@ -32,8 +32,8 @@ private:
   const Plan &plan_;
   const PlanNames &names_;
   Variant variant_;
-  Names arenas_{"arena"}, buffers_{"buffer"}, steps_{"step"}, stepNames_{"step name"},
-      events_{"event"};
+  Names arenas_{"arena"}, buffers_{"buffer"}, steps_{"step"},
+      stepNames_{"step name"}, events_{"event"};
   std::vector<int> topLevel_; ///< by step id number; -1: in a body
 };
 
@@ -46,7 +46,8 @@ Variant VariantParser::parse(const Cursor &at) {
   for (std::size_t i = 0; i < arenas.size(); ++i) {
     Cursor arena = arenas.at(i);
     arenas_.define(arena.at("id"));
-    variant_.arenas.push_back({arena.at("id").string(), arena.at("bytes").integer()});
+    variant_.arenas.push_back(
+        {arena.at("id").string(), arena.at("bytes").integer()});
   }
   Cursor steps = at.at("steps");
   defineSteps(steps);
@@ -113,11 +114,12 @@ Buffer VariantParser::parseBuffer(const Cursor &at) {
   using Class = Buffer::Class;
   Buffer buffer;
   buffer.id = at.at("id").string();
-  buffer.kind = choose<Class>(at.at("class"), {{"activation", Class::Activation},
-                                               {"symmetric", Class::Symmetric},
-                                               {"input", Class::Input},
-                                               {"output", Class::Output},
-                                               {"register", Class::Register}});
+  buffer.kind =
+      choose<Class>(at.at("class"), {{"activation", Class::Activation},
+                                     {"symmetric", Class::Symmetric},
+                                     {"input", Class::Input},
+                                     {"output", Class::Output},
+                                     {"register", Class::Register}});
   buffer.dtype = parseDType(at.at("dtype"));
   buffer.shape = parseShape(at.at("shape"), names_);
   buffer.layout = parseLayout(at.at("layout"), names_);
@@ -126,7 +128,8 @@ Buffer VariantParser::parseBuffer(const Cursor &at) {
     buffer.input = names_.inputs.resolve(at.at("input"));
     for (const char *key : {"arena", "offset", "bytes"})
       if (at.has(key))
-        at.at(key).fail("an input buffer is bound by the caller and has no '", key, "'");
+        at.at(key).fail("an input buffer is bound by the caller and has no '",
+                        key, "'");
   } else {
     if (at.has("input"))
       at.at("input").fail("belongs to class 'input' only");
@@ -146,7 +149,8 @@ Buffer VariantParser::parseBuffer(const Cursor &at) {
 
 Operand VariantParser::bufferOperand(int index) const {
   const Buffer &buffer = variant_.buffers[index];
-  return {Operand::Of::Buffer, index, buffer.dtype, buffer.shape, buffer.layout};
+  return {Operand::Of::Buffer, index, buffer.dtype, buffer.shape,
+          buffer.layout};
 }
 
 Operand VariantParser::parseOperand(const Cursor &at, ArgSpec::Takes takes) {
@@ -167,18 +171,20 @@ Operand VariantParser::parseOperand(const Cursor &at, ArgSpec::Takes takes) {
     return operand;
   }
   auto is = [&](Takes wanted, const Names &names) {
-    return takes == wanted || (takes == Takes::Any && names.find(at.string()) >= 0);
+    return takes == wanted ||
+           (takes == Takes::Any && names.find(at.string()) >= 0);
   };
   if (is(Takes::Weight, names_.weights)) {
     int index = names_.weights.resolve(at);
     const Weight &weight = plan_.weights[index];
-    return {Operand::Of::Weight, index, weight.dtype, constantShape(weight.shape),
-            weight.layout};
+    return {Operand::Of::Weight, index, weight.dtype,
+            constantShape(weight.shape), weight.layout};
   }
   if (is(Takes::Cache, names_.caches)) {
     int index = names_.caches.resolve(at);
     const Cache &cache = plan_.caches[index];
-    return {Operand::Of::Cache, index, cache.dtype, cacheShape(cache), cache.layout};
+    return {Operand::Of::Cache, index, cache.dtype, cacheShape(cache),
+            cache.layout};
   }
   if (is(Takes::Table, names_.tables))
     return {Operand::Of::Table, names_.tables.resolve(at), DType::F64, {}, {}};
@@ -195,26 +201,32 @@ void VariantParser::parseArguments(const Cursor &at, Step &step) {
     const ArgSpec &spec = info.args[i];
     if (!at.has(spec.name)) {
       if (!spec.isOptional)
-        at.fail("a '", info.name, "' step needs the argument '", spec.name, "'");
+        at.fail("a '", info.name, "' step needs the argument '", spec.name,
+                "'");
       continue;
     }
     Cursor value = at.at(spec.name);
     if (value.json().is_array() != spec.isList)
       value.fail("is ", value.json().type_name(), "; ",
-                 spec.isList ? "a list is expected" : "one id or view is expected");
+                 spec.isList ? "a list is expected"
+                             : "one id or view is expected");
     std::size_t count = spec.isList ? value.size() : 1;
     for (std::size_t j = 0; j < count; ++j) {
       Cursor one = spec.isList ? value.at(j) : value;
       Operand operand = parseOperand(one, spec.takes);
       bool isTensor = operand.of != Operand::Of::Table;
       if (isTensor && spec.element != ArgSpec::Element::Any &&
-          isInteger(operand.dtype) != (spec.element == ArgSpec::Element::Integer))
+          isInteger(operand.dtype) !=
+              (spec.element == ArgSpec::Element::Integer))
         one.fail("has dtype ", dtypeName(operand.dtype), "; '", info.name,
-                 "' takes ", isInteger(operand.dtype) ? "floating-point numbers" : "integers",
+                 "' takes ",
+                 isInteger(operand.dtype) ? "floating-point numbers"
+                                          : "integers",
                  " as '", spec.name, "'");
       if (spec.isOutput && operand.of == Operand::Of::Buffer &&
           variant_.buffers[operand.index].kind == Buffer::Class::Input)
-        one.fail("writes the input buffer '", variant_.buffers[operand.index].id, "'");
+        one.fail("writes the input buffer '",
+                 variant_.buffers[operand.index].id, "'");
       step.args[i].push_back(std::move(operand));
     }
   }
@@ -231,7 +243,8 @@ void VariantParser::parseNames(const Cursor &at, Step &step) {
     if (step.info().args[i].isOutput)
       outputs += step.args[i].size();
   if (!step.names.empty() && step.names.size() != outputs)
-    names.fail("has ", step.names.size(), " names; the step has ", outputs, " outputs");
+    names.fail("has ", step.names.size(), " names; the step has ", outputs,
+               " outputs");
 }
 
 int VariantParser::event(const Cursor &at) {
@@ -250,9 +263,11 @@ void VariantParser::parseOrder(const Cursor &at, Step &step) {
     for (std::size_t i = 0; i < list.size(); ++i)
       parse(list.at(i));
   };
-  forEach("after", [&](const Cursor &id) { step.after.push_back(topLevelStep(id)); });
+  forEach("after",
+          [&](const Cursor &id) { step.after.push_back(topLevelStep(id)); });
   forEach("waits", [&](const Cursor &id) { step.waits.push_back(event(id)); });
-  forEach("signals", [&](const Cursor &id) { step.signals.push_back(event(id)); });
+  forEach("signals",
+          [&](const Cursor &id) { step.signals.push_back(event(id)); });
 }
 
 Step VariantParser::parseStep(const Cursor &at, bool isBody) {
@@ -270,7 +285,8 @@ Step VariantParser::parseStep(const Cursor &at, bool isBody) {
     step.flag = names_.flags.resolve(at.at("flag"));
   bool isFused = step.kind == StepKind::Fused;
   if (at.has("body") != isFused)
-    at.fail(isFused ? "a fused step has no 'body'" : "only a fused step has a 'body'");
+    at.fail(isFused ? "a fused step has no 'body'"
+                    : "only a fused step has a 'body'");
   if (isBody) {
     if (isFused)
       at.fail("a fused step inside a fused step");
@@ -305,7 +321,8 @@ void VariantParser::parseSites(const Cursor &list) {
 
 } // namespace
 
-Variant parseVariant(const Cursor &at, const Plan &plan, const PlanNames &names) {
+Variant parseVariant(const Cursor &at, const Plan &plan,
+                     const PlanNames &names) {
   return VariantParser(plan, names).parse(at);
 }
 

@@ -9,23 +9,32 @@ namespace layline::runtime {
 std::int64_t dtypeBytes(DType dtype) {
   switch (dtype) {
   case DType::BF16:
-  case DType::F16: return 2;
+  case DType::F16:
+    return 2;
   case DType::F32:
-  case DType::I32: return 4;
+  case DType::I32:
+    return 4;
   case DType::F64:
-  case DType::I64: return 8;
+  case DType::I64:
+    return 8;
   }
   return 0;
 }
 
 const char *dtypeName(DType dtype) {
   switch (dtype) {
-  case DType::BF16: return "bf16";
-  case DType::F16: return "f16";
-  case DType::F32: return "f32";
-  case DType::F64: return "f64";
-  case DType::I32: return "i32";
-  case DType::I64: return "i64";
+  case DType::BF16:
+    return "bf16";
+  case DType::F16:
+    return "f16";
+  case DType::F32:
+    return "f32";
+  case DType::F64:
+    return "f64";
+  case DType::I32:
+    return "i32";
+  case DType::I64:
+    return "i64";
   }
   return "?";
 }
@@ -101,10 +110,14 @@ const std::string &Plan::operandId(const Variant &variant,
                                    const Operand &operand) const {
   auto index = static_cast<std::size_t>(operand.index);
   switch (operand.of) {
-  case Operand::Of::Buffer: return variant.buffers[index].id;
-  case Operand::Of::Weight: return weights[index].id;
-  case Operand::Of::Cache: return caches[index].id;
-  case Operand::Of::Table: break;
+  case Operand::Of::Buffer:
+    return variant.buffers[index].id;
+  case Operand::Of::Weight:
+    return weights[index].id;
+  case Operand::Of::Cache:
+    return caches[index].id;
+  case Operand::Of::Table:
+    break;
   }
   return tables[index].id;
 }
@@ -114,10 +127,9 @@ Shape localShape(const ShapeExpr &global, const Layout &layout,
   Shape shape(global.size());
   for (std::size_t i = 0; i < global.size(); ++i) {
     const DimLayout &dim = layout.dims[i];
-    shape[i] = dim.isSplit()
-                   ? checkedMul(environment.parts[dim.range].size, dim.unit,
-                                "local shape")
-                   : evaluate(global[i], environment);
+    shape[i] = dim.isSplit() ? checkedMul(environment.parts[dim.range].size,
+                                          dim.unit, "local shape")
+                             : evaluate(global[i], environment);
     if (shape[i] < 0)
       invalid("shape ", print(global), " has a negative dimension ", shape[i],
               " for ", environment.tokens, " tokens");
@@ -148,7 +160,8 @@ ShapeExpr constantShape(const Shape &shape) {
 
 ShapeExpr cacheShape(const Cache &cache) {
   ShapeExpr shape = constantShape(cache.rowShape);
-  Expr rows{Expr::Op::Add, 0, {{Expr::Op::Past, 0, {}}, {Expr::Op::Tokens, 0, {}}}};
+  Expr rows{
+      Expr::Op::Add, 0, {{Expr::Op::Past, 0, {}}, {Expr::Op::Tokens, 0, {}}}};
   shape.insert(shape.begin(), std::move(rows));
   return shape;
 }

@@ -104,7 +104,7 @@ struct Weight {
   DType dtype = DType::BF16;
   Shape storedShape;
   std::optional<Part> rows;
-  std::string stackName;       ///< empty: not stacked
+  std::string stackName; ///< empty: not stacked
   std::int64_t stackCount = 0;
   Shape shape;
   Layout layout;
@@ -130,7 +130,13 @@ struct Arena {
 };
 
 struct Buffer {
-  enum class Class : std::uint8_t { Activation, Symmetric, Input, Output, Register };
+  enum class Class : std::uint8_t {
+    Activation,
+    Symmetric,
+    Input,
+    Output,
+    Register
+  };
   std::string id;
   Class kind = Class::Activation;
   DType dtype = DType::BF16;
@@ -165,8 +171,8 @@ struct Step {
   std::vector<std::vector<Operand>> args;
   StepAttributes attrs;
   int flag = -1;
-  std::vector<int> after;   ///< top-level step indices
-  std::vector<int> waits;   ///< event numbers
+  std::vector<int> after; ///< top-level step indices
+  std::vector<int> waits; ///< event numbers
   std::vector<int> signals;
   std::vector<Step> body;
 

@@ -8,20 +8,22 @@ namespace {
 std::int64_t constantDim(const ShapeExpr &shape, std::size_t i,
                          const ShapeExpr &from, const ShapeExpr &to) {
   if (i >= shape.size() || !shape[i].isConstant() || shape[i].value <= 0)
-    invalid("view of shape ", print(to), " does not split or merge dimensions of ",
-            print(from));
+    invalid("view of shape ", print(to),
+            " does not split or merge dimensions of ", print(from));
   return shape[i].value;
 }
 
 // First dimension of [begin, end) that is not 1, or begin.
-std::size_t leading(const ShapeExpr &shape, std::size_t begin, std::size_t end) {
+std::size_t leading(const ShapeExpr &shape, std::size_t begin,
+                    std::size_t end) {
   for (std::size_t i = begin; i < end; ++i)
     if (!shape[i].isConstant(1))
       return i;
   return begin;
 }
 
-std::int64_t productAfter(const ShapeExpr &shape, std::size_t i, std::size_t end) {
+std::int64_t productAfter(const ShapeExpr &shape, std::size_t i,
+                          std::size_t end) {
   std::int64_t product = 1;
   for (++i; i < end; ++i)
     product = checkedMul(product, shape[i].value, "view");
@@ -29,17 +31,18 @@ std::int64_t productAfter(const ShapeExpr &shape, std::size_t i, std::size_t end
 }
 
 // The layout of one block of dimensions with equal products on both sides.
-void reshapeBlock(const ShapeExpr &from, const Layout &layout, std::size_t fromBegin,
-                  std::size_t fromEnd, const ShapeExpr &to, std::size_t toBegin,
-                  std::size_t toEnd, Layout &result) {
+void reshapeBlock(const ShapeExpr &from, const Layout &layout,
+                  std::size_t fromBegin, std::size_t fromEnd,
+                  const ShapeExpr &to, std::size_t toBegin, std::size_t toEnd,
+                  Layout &result) {
   for (std::size_t i = fromBegin; i < fromEnd; ++i) {
     if (!layout.dims[i].isSplit())
       continue;
     if (toBegin == toEnd)
       invalid("view of shape ", print(to), " drops dimension ", i, " of ",
               print(from), ", which is split");
-    std::int64_t unit = checkedMul(layout.dims[i].unit,
-                                   productAfter(from, i, fromEnd), "view");
+    std::int64_t unit =
+        checkedMul(layout.dims[i].unit, productAfter(from, i, fromEnd), "view");
     std::size_t target = leading(to, toBegin, toEnd);
     std::int64_t inner = productAfter(to, target, toEnd);
     if (leading(from, fromBegin, fromEnd) != i || unit % inner != 0)

@@ -58,7 +58,8 @@ std::string path(const std::vector<std::string> &context) {
 void removeExtensions(json &document) {
   if (document.is_object())
     for (auto entry = document.begin(); entry != document.end();)
-      entry = entry.key().rfind("x-", 0) == 0 ? document.erase(entry) : std::next(entry);
+      entry = entry.key().rfind("x-", 0) == 0 ? document.erase(entry)
+                                              : std::next(entry);
   if (document.is_structured())
     for (json &child : document)
       removeExtensions(child);

@@ -10,7 +10,8 @@ bool sameSize(const Expr &a, const Expr &b) {
   if (a.isConstant() && b.isConstant())
     return false;
   // Two ways to write one size, e.g. 2 * tokens and tokens * 2.
-  for (auto [tokens, past] : {std::pair{1, 0}, {2, 3}, {7, 64}, {1024, 13}, {4099, 517}}) {
+  for (auto [tokens, past] :
+       {std::pair{1, 0}, {2, 3}, {7, 64}, {1024, 13}, {4099, 517}}) {
     Environment environment;
     environment.tokens = tokens;
     environment.past = past;
@@ -31,8 +32,8 @@ std::vector<int> withAxis(std::vector<int> axes, int axis) {
 void StepContract::dims(const char *name, std::size_t count) const {
   const Operand &operand = arg(name);
   if (operand.shape.size() != count)
-    fail("'", name, "' is '", id(operand), "' of shape ", print(operand.shape), "; ",
-         count, " dimensions are expected");
+    fail("'", name, "' is '", id(operand), "' of shape ", print(operand.shape),
+         "; ", count, " dimensions are expected");
 }
 
 void StepContract::owesNothing(const Operand &operand) const {
@@ -41,27 +42,30 @@ void StepContract::owesNothing(const Operand &operand) const {
          printAxes(operand.layout.owes, plan), "; reduce it first");
 }
 
-void StepContract::owesExactly(const Operand &operand, std::vector<int> axes) const {
+void StepContract::owesExactly(const Operand &operand,
+                               std::vector<int> axes) const {
   if (operand.layout.owes != axes)
-    fail("'", id(operand), "' owes ", printAxes(operand.layout.owes, plan), "; ",
-         printAxes(axes, plan), " is expected");
+    fail("'", id(operand), "' owes ", printAxes(operand.layout.owes, plan),
+         "; ", printAxes(axes, plan), " is expected");
 }
 
 void StepContract::heldWhole(const Operand &operand, std::size_t dim) const {
   if (operand.layout.dims[dim].isSplit())
     fail("dimension ", dim, " of '", id(operand), "' is split by '",
-         plan.ranges[operand.layout.dims[dim].range].id, "'; it must be held whole");
+         plan.ranges[operand.layout.dims[dim].range].id,
+         "'; it must be held whole");
 }
 
 void StepContract::sameDim(const Operand &a, std::size_t i, const Operand &b,
                            std::size_t j) const {
   if (!sameSize(a.shape[i], b.shape[j]))
-    fail("dimension ", i, " of '", id(a), "' is ", print(a.shape[i]), ", dimension ", j,
-         " of '", id(b), "' is ", print(b.shape[j]), "; they must be equal");
+    fail("dimension ", i, " of '", id(a), "' is ", print(a.shape[i]),
+         ", dimension ", j, " of '", id(b), "' is ", print(b.shape[j]),
+         "; they must be equal");
   if (a.layout.dims[i] != b.layout.dims[j])
-    fail("dimension ", i, " of '", id(a), "' with layout ", print(a.layout, plan),
-         " and dimension ", j, " of '", id(b), "' with layout ", print(b.layout, plan),
-         " do not hold the same part");
+    fail("dimension ", i, " of '", id(a), "' with layout ",
+         print(a.layout, plan), " and dimension ", j, " of '", id(b),
+         "' with layout ", print(b.layout, plan), " do not hold the same part");
 }
 
 void StepContract::sameDims(const Operand &a, const Operand &b) const {
@@ -75,23 +79,24 @@ void StepContract::sameDims(const Operand &a, const Operand &b) const {
 void StepContract::sameLayout(const Operand &a, const Operand &b) const {
   sameDims(a, b);
   if (a.layout.owes != b.layout.owes)
-    fail("'", id(a), "' owes ", printAxes(a.layout.owes, plan), ", '", id(b), "' owes ",
-         printAxes(b.layout.owes, plan), "; they must owe the same");
+    fail("'", id(a), "' owes ", printAxes(a.layout.owes, plan), ", '", id(b),
+         "' owes ", printAxes(b.layout.owes, plan), "; they must owe the same");
 }
 
 void StepContract::extent(const Operand &operand, std::size_t dim,
                           std::int64_t expected) const {
   if (!operand.shape[dim].isConstant(expected))
-    fail("dimension ", dim, " of '", id(operand), "' is ", print(operand.shape[dim]),
-         "; ", expected, " is expected");
+    fail("dimension ", dim, " of '", id(operand), "' is ",
+         print(operand.shape[dim]), "; ", expected, " is expected");
 }
 
 void StepContract::rangeOfGroup() const {
   const Group &group = plan.groups[attrs().group];
   const Range &range = plan.ranges[attrs().range];
   if (group.axes.size() != 1 || group.axes.front() != range.axis)
-    fail("group '", group.id, "' is over ", printAxes(group.axes, plan), ", range '",
-         range.id, "' over ", printAxes({range.axis}, plan), "; they must be the same axis");
+    fail("group '", group.id, "' is over ", printAxes(group.axes, plan),
+         ", range '", range.id, "' over ", printAxes({range.axis}, plan),
+         "; they must be the same axis");
 }
 
 int StepContract::axisOf(const Operand &operand, std::size_t dim) const {

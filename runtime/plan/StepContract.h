@@ -15,9 +15,11 @@ struct StepContract {
   const StepAttributes &attrs() const { return step.attrs; }
   const Operand &arg(const char *name) const { return step.arg(name); }
 
-  template <typename... Parts> [[noreturn]] void fail(const Parts &...parts) const {
-    invalid("variant '", variant.id, "', step '", step.id, "' (", step.info().name,
-            step.name().empty() ? "" : ", ", step.name(), "): ", parts...);
+  template <typename... Parts>
+  [[noreturn]] void fail(const Parts &...parts) const {
+    invalid("variant '", variant.id, "', step '", step.id, "' (",
+            step.info().name, step.name().empty() ? "" : ", ", step.name(),
+            "): ", parts...);
   }
 
   const std::string &id(const Operand &operand) const {
@@ -31,12 +33,14 @@ struct StepContract {
   void owesExactly(const Operand &operand, std::vector<int> axes) const;
   void heldWhole(const Operand &operand, std::size_t dim) const;
   /// Same extent and same part of it on every rank.
-  void sameDim(const Operand &a, std::size_t i, const Operand &b, std::size_t j) const;
+  void sameDim(const Operand &a, std::size_t i, const Operand &b,
+               std::size_t j) const;
   /// All dimensions the same; owed sums are not compared.
   void sameDims(const Operand &a, const Operand &b) const;
   /// The same and owing the same.
   void sameLayout(const Operand &a, const Operand &b) const;
-  void extent(const Operand &operand, std::size_t dim, std::int64_t expected) const;
+  void extent(const Operand &operand, std::size_t dim,
+              std::int64_t expected) const;
   /// All parts of a group's axes: which the range must be over.
   void rangeOfGroup() const;
   /// Axis that splits a dimension, -1 if held whole.

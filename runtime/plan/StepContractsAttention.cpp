@@ -29,9 +29,11 @@ void checkHeadsAtHand(const StepContract &c) {
     const DimLayout &keys = c.arg(name).layout.dims[1];
     if (!keys.isSplit())
       continue;
-    if (query.isSplit() ? c.axisOf(c.arg("query"), 1) != c.axisOf(c.arg(name), 1)
-                        : true)
-      c.fail("'", c.id(c.arg(name)), "' is split over heads and the query is not split over "
+    if (query.isSplit()
+            ? c.axisOf(c.arg("query"), 1) != c.axisOf(c.arg(name), 1)
+            : true)
+      c.fail("'", c.id(c.arg(name)),
+             "' is split over heads and the query is not split over "
              "the same axis");
     std::int64_t axis = c.plan.ranges[keys.range].axis;
     std::vector<std::int64_t> coordinates(c.plan.axes.size(), 0);
@@ -39,15 +41,19 @@ void checkHeadsAtHand(const StepContract &c) {
       coordinates[axis] = at;
       std::vector<Part> parts = c.plan.parts(1, coordinates);
       Part q = parts[query.range], k = parts[keys.range];
-      std::int64_t first = q.begin * query.unit, last = q.end() * query.unit - 1;
+      std::int64_t first = q.begin * query.unit,
+                   last = q.end() * query.unit - 1;
       if (q.size == 0)
         continue;
       std::int64_t perHead = heads / kvHeads;
-      if (first / perHead < k.begin * keys.unit || last / perHead >= k.end() * keys.unit)
-        c.fail("rank ", at, " on axis '", c.plan.axes[axis].name, "' has query heads [",
-               first, ", ", last + 1, "), which read KV heads [", first / perHead, ", ",
-               last / perHead + 1, "), and holds KV heads [", k.begin * keys.unit, ", ",
-               k.end() * keys.unit, ") of '", c.id(c.arg(name)), "'");
+      if (first / perHead < k.begin * keys.unit ||
+          last / perHead >= k.end() * keys.unit)
+        c.fail("rank ", at, " on axis '", c.plan.axes[axis].name,
+               "' has query heads [", first, ", ", last + 1,
+               "), which read KV heads [", first / perHead, ", ",
+               last / perHead + 1, "), and holds KV heads [",
+               k.begin * keys.unit, ", ", k.end() * keys.unit, ") of '",
+               c.id(c.arg(name)), "'");
     }
   }
 }

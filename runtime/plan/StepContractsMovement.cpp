@@ -36,8 +36,9 @@ namespace {
 
 void sameElement(const StepContract &c) {
   if (isInteger(c.arg("input").dtype) != isInteger(c.arg("output").dtype))
-    c.fail("takes ", dtypeName(c.arg("input").dtype), " '", c.id(c.arg("input")),
-           "' to ", dtypeName(c.arg("output").dtype), " '", c.id(c.arg("output")), "'");
+    c.fail("takes ", dtypeName(c.arg("input").dtype), " '",
+           c.id(c.arg("input")), "' to ", dtypeName(c.arg("output").dtype),
+           " '", c.id(c.arg("output")), "'");
 }
 
 // Input and output agree in every dimension but attrs.dim.
@@ -52,11 +53,13 @@ void sameOtherDims(const StepContract &c) {
     if (i != dim)
       c.sameDim(input, i, output, i);
   if (!sameSize(input.shape[dim], output.shape[dim]))
-    c.fail("changes the global shape ", print(input.shape), " to ", print(output.shape));
+    c.fail("changes the global shape ", print(input.shape), " to ",
+           print(output.shape));
 }
 
 void splitByRange(const StepContract &c, const Operand &operand) {
-  const DimLayout &dim = operand.layout.dims[static_cast<std::size_t>(c.attrs().dim)];
+  const DimLayout &dim =
+      operand.layout.dims[static_cast<std::size_t>(c.attrs().dim)];
   if (dim.range != c.attrs().range)
     c.fail("dimension ", c.attrs().dim, " of '", c.id(operand), "' is ",
            dim.isSplit() ? "split by '" + c.plan.ranges[dim.range].id + "'"
@@ -68,12 +71,14 @@ void splitByRange(const StepContract &c, const Operand &operand) {
 std::vector<int> withoutGroup(const StepContract &c) {
   const Group &group = c.plan.groups[c.attrs().group];
   const std::vector<int> &owes = c.arg("input").layout.owes;
-  if (!std::includes(owes.begin(), owes.end(), group.axes.begin(), group.axes.end()))
-    c.fail("sums over group '", group.id, "' with axes ", printAxes(group.axes, c.plan),
-           "; '", c.id(c.arg("input")), "' owes ", printAxes(owes, c.plan));
+  if (!std::includes(owes.begin(), owes.end(), group.axes.begin(),
+                     group.axes.end()))
+    c.fail("sums over group '", group.id, "' with axes ",
+           printAxes(group.axes, c.plan), "; '", c.id(c.arg("input")),
+           "' owes ", printAxes(owes, c.plan));
   std::vector<int> left;
-  std::set_difference(owes.begin(), owes.end(), group.axes.begin(), group.axes.end(),
-                      std::back_inserter(left));
+  std::set_difference(owes.begin(), owes.end(), group.axes.begin(),
+                      group.axes.end(), std::back_inserter(left));
   return left;
 }
 
@@ -120,14 +125,16 @@ void checkBroadcast(const StepContract &c) {
   c.sameLayout(c.arg("input"), c.arg("output"));
   const Group &group = c.plan.groups[c.attrs().group];
   if (c.attrs().root >= group.ranks)
-    c.fail("has root ", c.attrs().root, " in group '", group.id, "' of ", group.ranks,
-           " ranks");
+    c.fail("has root ", c.attrs().root, " in group '", group.id, "' of ",
+           group.ranks, " ranks");
   // A part would arrive where another part belongs.
   for (std::size_t i = 0; i < c.arg("input").shape.size(); ++i)
     if (int axis = c.axisOf(c.arg("input"), i);
-        std::find(group.axes.begin(), group.axes.end(), axis) != group.axes.end())
-      c.fail("dimension ", i, " of '", c.id(c.arg("input")), "' is split over group '",
-             group.id, "'; a broadcast value is held whole");
+        std::find(group.axes.begin(), group.axes.end(), axis) !=
+        group.axes.end())
+      c.fail("dimension ", i, " of '", c.id(c.arg("input")),
+             "' is split over group '", group.id,
+             "'; a broadcast value is held whole");
 }
 
 void checkFused(const StepContract &c) {
@@ -139,7 +146,8 @@ void checkFused(const StepContract &c) {
     if (operand.of == Operand::Of::Buffer)
       outputs.insert(operand.index);
     else if (operand.of != Operand::Of::Cache)
-      c.fail("lists '", c.id(operand), "' as an output; a buffer or a cache is expected");
+      c.fail("lists '", c.id(operand),
+             "' as an output; a buffer or a cache is expected");
   auto name = [&](int buffer) { return c.variant.buffers[buffer].id; };
   auto isRegister = [&](int buffer) {
     return c.variant.buffers[buffer].kind == Buffer::Class::Register;
@@ -150,7 +158,9 @@ void checkFused(const StepContract &c) {
     ops.emplace_back(step.info().name);
     if (step.info().isCollective && step.attrs.group != kernel.group)
       c.fail("kernel '", kernel.id, "' is of ",
-             kernel.group < 0 ? "no group" : "group '" + c.plan.groups[kernel.group].id + "'",
+             kernel.group < 0
+                 ? "no group"
+                 : "group '" + c.plan.groups[kernel.group].id + "'",
              "; step '", step.id, "' of its body uses group '",
              c.plan.groups[step.attrs.group].id, "'");
     for (bool isWrite : {false, true})
@@ -161,14 +171,17 @@ void checkFused(const StepContract &c) {
             continue;
           if (isWrite)
             written.insert(operand.index);
-          else if (!written.count(operand.index) && !inputs.count(operand.index))
-            c.fail("step '", step.id, "' of its body reads '", name(operand.index),
-                   "', which is neither an input nor written before in the body");
+          else if (!written.count(operand.index) &&
+                   !inputs.count(operand.index))
+            c.fail(
+                "step '", step.id, "' of its body reads '", name(operand.index),
+                "', which is neither an input nor written before in the body");
         }
   }
   for (int buffer : outputs)
     if (!written.count(buffer))
-      c.fail("lists the output '", name(buffer), "', which its body does not write");
+      c.fail("lists the output '", name(buffer),
+             "', which its body does not write");
   for (int buffer : written)
     if (!isRegister(buffer) && !outputs.count(buffer))
       c.fail("writes '", name(buffer), "', which is not one of its outputs");
@@ -181,7 +194,8 @@ void checkFused(const StepContract &c) {
     std::string found;
     for (const std::string &op : ops)
       found += (found.empty() ? "" : ", ") + op;
-    c.fail("has the body [", found, "], which is not that of kernel '", kernel.id, "'");
+    c.fail("has the body [", found, "], which is not that of kernel '",
+           kernel.id, "'");
   }
 }
 

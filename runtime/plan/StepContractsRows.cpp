@@ -28,8 +28,9 @@ void checkNorm(const StepContract &c) {
     if (!weight)
       continue;
     if (weight->shape.empty() || weight->shape.size() > input.shape.size())
-      c.fail("'", name, "' '", c.id(*weight), "' has shape ", print(weight->shape),
-             "; the last dimensions of ", print(input.shape), " are expected");
+      c.fail("'", name, "' '", c.id(*weight), "' has shape ",
+             print(weight->shape), "; the last dimensions of ",
+             print(input.shape), " are expected");
     std::size_t skipped = input.shape.size() - weight->shape.size();
     for (std::size_t i = 0; i < weight->shape.size(); ++i)
       c.sameDim(*weight, i, input, skipped + i);
@@ -41,8 +42,8 @@ void checkLinear(const StepContract &c) {
                 &output = c.arg("output");
   c.dims("weight", 2);
   if (input.shape.empty() || input.shape.size() != output.shape.size())
-    c.fail("'input' has shape ", print(input.shape), ", 'output' ", print(output.shape),
-           "; equally many dimensions are expected");
+    c.fail("'input' has shape ", print(input.shape), ", 'output' ",
+           print(output.shape), "; equally many dimensions are expected");
   std::size_t last = input.shape.size() - 1;
   for (std::size_t i = 0; i < last; ++i)
     c.sameDim(input, i, output, i);
@@ -55,8 +56,9 @@ void checkLinear(const StepContract &c) {
     c.dims("bias", 1);
     c.sameDim(*bias, 0, weight, 0);
     if (!output.layout.owes.empty())
-      c.fail("adds a bias on every rank to '", c.id(output), "', which owes a sum over ",
-             printAxes(output.layout.owes, c.plan), "; add it once, after the sum");
+      c.fail("adds a bias on every rank to '", c.id(output),
+             "', which owes a sum over ", printAxes(output.layout.owes, c.plan),
+             "; add it once, after the sum");
   }
 }
 
@@ -81,13 +83,15 @@ void checkRope(const StepContract &c) {
   c.sameLayout(input, c.arg("output"));
   c.sameDim(c.arg("positions"), 0, input, 0);
   std::int64_t rotary = c.attrs().rotary;
-  if (!input.shape[2].isConstant() || rotary > input.shape[2].value || rotary % 2 != 0)
-    c.fail("rotates ", rotary, " features of heads with ", print(input.shape[2]),
+  if (!input.shape[2].isConstant() || rotary > input.shape[2].value ||
+      rotary % 2 != 0)
+    c.fail("rotates ", rotary, " features of heads with ",
+           print(input.shape[2]),
            "; an even number of at most that many is expected");
   const Table &table = c.plan.tables[c.arg("table").index];
   if (static_cast<std::int64_t>(table.numbers.invFreq.size()) != rotary / 2)
-    c.fail("table '", table.id, "' has ", table.numbers.invFreq.size(), " frequencies; ",
-           rotary / 2, " are expected");
+    c.fail("table '", table.id, "' has ", table.numbers.invFreq.size(),
+           " frequencies; ", rotary / 2, " are expected");
 }
 
 void checkRowwise(const StepContract &c) {
@@ -109,7 +113,8 @@ void checkRouter(const StepContract &c) {
   c.heldWhole(logits, 1);
   std::int64_t topK = c.attrs().topK;
   if (!logits.shape[1].isConstant() || logits.shape[1].value < topK)
-    c.fail("takes the ", topK, " largest of ", print(logits.shape[1]), " logits");
+    c.fail("takes the ", topK, " largest of ", print(logits.shape[1]),
+           " logits");
   for (const char *name : {"ids", "weights"}) {
     const Operand &output = c.arg(name);
     c.dims(name, 2);
@@ -121,8 +126,8 @@ void checkRouter(const StepContract &c) {
 }
 
 void checkExperts(const StepContract &c) {
-  const Operand &input = c.arg("input"), &output = c.arg("output"), &up = c.arg("up"),
-                &down = c.arg("down");
+  const Operand &input = c.arg("input"), &output = c.arg("output"),
+                &up = c.arg("up"), &down = c.arg("down");
   for (const char *name : {"gate", "up", "down"})
     c.dims(name, 3);
   for (const char *name : {"input", "ids", "weights", "output"})
@@ -140,7 +145,8 @@ void checkExperts(const StepContract &c) {
   c.sameDims(c.arg("ids"), c.arg("weights"));
   c.heldWhole(c.arg("ids"), 1);
   // Experts of other ranks, and other parts of F, are missing from the sum.
-  c.owesExactly(output, withAxis(withAxis({}, c.axisOf(up, 0)), c.axisOf(up, 1)));
+  c.owesExactly(output,
+                withAxis(withAxis({}, c.axisOf(up, 0)), c.axisOf(up, 1)));
 }
 
 } // namespace layline::runtime

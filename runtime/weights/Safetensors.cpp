@@ -1,7 +1,7 @@
 #include "layline/safetensors.h"
 
-#include "json/StrictJson.h"
 #include "weights/HalfFloat.h"
+#include "json/StrictJson.h"
 
 #include <algorithm>
 #include <array>
@@ -102,8 +102,8 @@ std::string readShape(const nlohmann::json &entry, Tensor &tensor) {
   std::int64_t elements = 1;
   for (const nlohmann::json &dim : *shape) {
     if (!dim.is_number_integer() ||
-        (dim.is_number_unsigned() && dim.get<std::uint64_t>() >
-                                         std::numeric_limits<std::int64_t>::max()) ||
+        (dim.is_number_unsigned() &&
+         dim.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()) ||
         dim.get<std::int64_t>() < 0)
       return "has a dimension " + dim.dump() +
              "; a non-negative integer is expected";
@@ -133,7 +133,8 @@ std::string readEntry(const nlohmann::json &entry, const std::byte *data,
     return problem;
   auto offsets = entry.find("data_offsets");
   if (offsets == entry.end() || !offsets->is_array() || offsets->size() != 2 ||
-      !(*offsets)[0].is_number_unsigned() || !(*offsets)[1].is_number_unsigned())
+      !(*offsets)[0].is_number_unsigned() ||
+      !(*offsets)[1].is_number_unsigned())
     return "has no 'data_offsets' of two non-negative integers";
   begin = (*offsets)[0].get<std::uint64_t>();
   end = (*offsets)[1].get<std::uint64_t>();
@@ -142,8 +143,8 @@ std::string readEntry(const nlohmann::json &entry, const std::byte *data,
            std::to_string(dataBytes) + " bytes of data";
   tensor.bytes = static_cast<std::size_t>(tensor.elements()) * known->bytes;
   if (end - begin != tensor.bytes)
-    return "has " + std::to_string(end - begin) + " bytes; its shape and dtype need " +
-           std::to_string(tensor.bytes);
+    return "has " + std::to_string(end - begin) +
+           " bytes; its shape and dtype need " + std::to_string(tensor.bytes);
   tensor.data = data + begin;
   return "";
 }
@@ -154,17 +155,20 @@ struct Extent {
 };
 
 // The format allows neither holes nor overlaps, so that a file has one reading.
-std::string checkExtents(std::vector<Extent> &extents, std::uint64_t dataBytes) {
-  std::sort(extents.begin(), extents.end(), [](const Extent &a, const Extent &b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
+std::string checkExtents(std::vector<Extent> &extents,
+                         std::uint64_t dataBytes) {
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent &a, const Extent &b) {
+              return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+            });
   std::uint64_t at = 0;
   for (const Extent &extent : extents) {
     if (extent.begin != at)
       return "tensor '" + extent.key + "' begins at data byte " +
              std::to_string(extent.begin) + "; " + std::to_string(at) +
              " is expected (" +
-             (extent.begin < at ? "it overlaps another tensor" : "a hole") + ")";
+             (extent.begin < at ? "it overlaps another tensor" : "a hole") +
+             ")";
     at = extent.end;
   }
   if (at != dataBytes)
@@ -246,10 +250,9 @@ std::unique_ptr<File> File::open(const std::string &path, std::string &error) {
                 " after the length");
   nlohmann::json header;
   std::string problem;
-  if (!runtime::parseStrictJson(
-          {reinterpret_cast<const char *>(file->map_) + 8,
-           static_cast<std::size_t>(headerBytes)},
-          header, problem))
+  if (!runtime::parseStrictJson({reinterpret_cast<const char *>(file->map_) + 8,
+                                 static_cast<std::size_t>(headerBytes)},
+                                header, problem))
     return fail("header: " + problem);
   if (!header.is_object())
     return fail("header is not a JSON object");
@@ -271,7 +274,8 @@ std::unique_ptr<File> File::open(const std::string &path, std::string &error) {
     }
     Tensor tensor;
     Extent extent = {0, 0, key};
-    problem = readEntry(entry, data, dataBytes, tensor, extent.begin, extent.end);
+    problem =
+        readEntry(entry, data, dataBytes, tensor, extent.begin, extent.end);
     if (!problem.empty())
       return fail("tensor '" + key + "' " + problem);
     extents.push_back(std::move(extent));
@@ -295,9 +299,9 @@ const Tensor *File::find(const std::string &key) const {
 namespace {
 
 template <typename To>
-std::optional<std::vector<To>> readWhole(const File &file, const std::string &key,
-                                         const char *expected,
-                                         std::string &error) {
+std::optional<std::vector<To>>
+readWhole(const File &file, const std::string &key, const char *expected,
+          std::string &error) {
   const Tensor *tensor = file.find(key);
   if (!tensor) {
     error = "'" + file.path() + "': has no tensor '" + key + "'";

@@ -14,8 +14,8 @@ class AlignedBytes {
 public:
   AlignedBytes() = default;
   explicit AlignedBytes(std::size_t bytes)
-      : data_(static_cast<std::byte *>(
-            ::operator new(bytes == 0 ? 1 : bytes, std::align_val_t(kAlignment)))),
+      : data_(static_cast<std::byte *>(::operator new(
+            bytes == 0 ? 1 : bytes, std::align_val_t(kAlignment)))),
         bytes_(bytes) {}
 
   std::byte *data() const { return data_.get(); }

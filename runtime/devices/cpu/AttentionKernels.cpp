@@ -12,7 +12,8 @@ template <typename T, typename Element>
 void append(RankContext<T> &context, const Step &step) {
   auto input = context.template tensor<Element>(step.arg("input"));
   CacheStore<T> &cache = context.cache(step.arg("cache"));
-  cache.resize(context.run->past + context.run->tokens, std::is_same_v<Element, std::int64_t>);
+  cache.resize(context.run->past + context.run->tokens,
+               std::is_same_v<Element, std::int64_t>);
   std::copy_n(input.data, input.count(),
               cache.template values<Element>().begin() +
                   context.run->past * cache.rowElements);
@@ -22,7 +23,8 @@ void append(RankContext<T> &context, const Step &step) {
 /// relative to the largest, divided by their sum.
 template <typename T>
 void softmax(T *scores, const std::int64_t *keyPositions, std::int64_t keys,
-             std::int64_t position, std::int64_t row, const StepAttributes &attrs) {
+             std::int64_t position, std::int64_t row,
+             const StepAttributes &attrs) {
   auto isVisible = [&](std::int64_t key) {
     return (!attrs.causal || key <= position) &&
            (!attrs.window || position - key < *attrs.window);
@@ -46,15 +48,18 @@ void softmax(T *scores, const std::int64_t *keyPositions, std::int64_t keys,
 
 } // namespace
 
-template <typename T> void cacheAppend(RankContext<T> &context, const Step &step) {
+template <typename T>
+void cacheAppend(RankContext<T> &context, const Step &step) {
   if (isInteger(step.arg("input").dtype))
     append<T, std::int64_t>(context, step);
   else
     append<T, T>(context, step);
 }
 
-template <typename T> void attention(RankContext<T> &context, const Step &step) {
-  // Bounds the scores kept at once; large enough for the product to be efficient.
+template <typename T>
+void attention(RankContext<T> &context, const Step &step) {
+  // Bounds the scores kept at once; large enough for the product to be
+  // efficient.
   constexpr std::int64_t kQueryBlock = 64;
   auto query = context.floats(step.arg("query"));
   auto output = context.floats(step.arg("output"));
@@ -68,7 +73,8 @@ template <typename T> void attention(RankContext<T> &context, const Step &step) 
   std::int64_t firstHead = context.begin(step.arg("query"), 1),
                firstKeyHead = context.begin(step.arg("keys"), 1),
                firstValueHead = context.begin(step.arg("values"), 1);
-  std::vector<T> scores(static_cast<std::size_t>(std::min(rows, kQueryBlock) * keyRows));
+  std::vector<T> scores(
+      static_cast<std::size_t>(std::min(rows, kQueryBlock) * keyRows));
   for (std::int64_t h = 0; h < heads; ++h) {
     std::int64_t keyHead = (firstHead + h) / perKeyHead;
     const T *k = keys.floats.data() + (keyHead - firstKeyHead) * width;
@@ -76,13 +82,16 @@ template <typename T> void attention(RankContext<T> &context, const Step &step) 
     for (std::int64_t begin = 0; begin < rows; begin += kQueryBlock) {
       std::int64_t block = std::min(kQueryBlock, rows - begin);
       multiplyTransposed(block, keyRows, width, step.attrs.scale,
-                         query.data + (begin * heads + h) * width, heads * width, k,
-                         keys.rowElements, scores.data(), keyRows);
+                         query.data + (begin * heads + h) * width,
+                         heads * width, k, keys.rowElements, scores.data(),
+                         keyRows);
       for (std::int64_t t = 0; t < block; ++t)
-        softmax(scores.data() + t * keyRows, keyPositions.integers.data(), keyRows,
-                positions.data[begin + t], begin + t, step.attrs);
-      multiply(block, valueWidth, keyRows, scores.data(), keyRows, v, values.rowElements,
-               output.data + (begin * heads + h) * valueWidth, heads * valueWidth);
+        softmax(scores.data() + t * keyRows, keyPositions.integers.data(),
+                keyRows, positions.data[begin + t], begin + t, step.attrs);
+      multiply(block, valueWidth, keyRows, scores.data(), keyRows, v,
+               values.rowElements,
+               output.data + (begin * heads + h) * valueWidth,
+               heads * valueWidth);
     }
   }
 }

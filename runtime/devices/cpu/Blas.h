@@ -8,12 +8,14 @@
 namespace layline::runtime {
 
 /// c[m, n] = factor * a[m, k] b[n, k]^T
-void multiplyTransposed(std::int64_t m, std::int64_t n, std::int64_t k, double factor,
-                        const float *a, std::int64_t lda, const float *b,
-                        std::int64_t ldb, float *c, std::int64_t ldc);
-void multiplyTransposed(std::int64_t m, std::int64_t n, std::int64_t k, double factor,
-                        const double *a, std::int64_t lda, const double *b,
-                        std::int64_t ldb, double *c, std::int64_t ldc);
+void multiplyTransposed(std::int64_t m, std::int64_t n, std::int64_t k,
+                        double factor, const float *a, std::int64_t lda,
+                        const float *b, std::int64_t ldb, float *c,
+                        std::int64_t ldc);
+void multiplyTransposed(std::int64_t m, std::int64_t n, std::int64_t k,
+                        double factor, const double *a, std::int64_t lda,
+                        const double *b, std::int64_t ldb, double *c,
+                        std::int64_t ldc);
 /// c[m, n] = a[m, k] b[k, n]
 void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float *a,
               std::int64_t lda, const float *b, std::int64_t ldb, float *c,

@@ -22,8 +22,8 @@ std::vector<Part> partsOfGroup(const RankContext<T> &context, const Step &step,
   std::vector<Part> parts;
   for (std::int64_t member = 0; member < group.ranks; ++member) {
     coordinates[range.axis] = member;
-    Environment environment{context.run->tokens, context.run->past, coordinates.data(),
-                            nullptr};
+    Environment environment{context.run->tokens, context.run->past,
+                            coordinates.data(), nullptr};
     parts.push_back({evaluate(range.begin, environment) * dim.unit,
                      evaluate(range.size, environment) * dim.unit});
   }
@@ -36,17 +36,19 @@ void gather(RankContext<T> &context, const Step &step) {
   auto input = context.template tensor<Element>(step.arg("input"));
   auto output = context.template tensor<Element>(step.arg("output"));
   auto dim = static_cast<std::size_t>(step.attrs.dim);
-  std::vector<Part> parts = partsOfGroup(context, step, step.arg("input").layout.dims[dim]);
+  std::vector<Part> parts =
+      partsOfGroup(context, step, step.arg("input").layout.dims[dim]);
   group.show(context.members[step.attrs.group], input.data);
   for (std::int64_t member = 0; member < group.size(); ++member) {
     Shape shape = output.shape, begins(output.shape.size(), 0);
     shape[dim] = parts[member].size;
     begins[dim] = parts[member].begin;
     const Element *from = group.shown<Element>(member);
-    forEachRun(output.shape, shape, begins,
-               [&](std::int64_t local, std::int64_t global, std::int64_t count) {
-                 std::copy_n(from + local, count, output.data + global);
-               });
+    forEachRun(
+        output.shape, shape, begins,
+        [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+          std::copy_n(from + local, count, output.data + global);
+        });
   }
   group.meet();
 }
@@ -68,9 +70,11 @@ void copyFromRoot(RankContext<T> &context, const Step &step) {
 
 /// Each member sums one block of the elements into its own output, then all
 /// copy the others' blocks.
-template <typename T> void allReduce(RankContext<T> &context, const Step &step) {
+template <typename T>
+void allReduce(RankContext<T> &context, const Step &step) {
   Communicator &group = *context.communicators[step.attrs.group];
-  std::int64_t member = context.members[step.attrs.group], members = group.size();
+  std::int64_t member = context.members[step.attrs.group],
+               members = group.size();
   auto input = context.floats(step.arg("input"));
   auto output = context.floats(step.arg("output"));
   std::int64_t count = output.count(), block = (count + members - 1) / members;
@@ -91,11 +95,13 @@ template <typename T> void allReduce(RankContext<T> &context, const Step &step) 
   group.show(member, output.data);
   for (std::int64_t m = 0; m < members; ++m)
     if (Part other = blockOf(m); m != member)
-      std::copy_n(group.shown<T>(m) + other.begin, other.size, output.data + other.begin);
+      std::copy_n(group.shown<T>(m) + other.begin, other.size,
+                  output.data + other.begin);
   group.meet();
 }
 
-template <typename T> void reduceScatter(RankContext<T> &context, const Step &step) {
+template <typename T>
+void reduceScatter(RankContext<T> &context, const Step &step) {
   Communicator &group = *context.communicators[step.attrs.group];
   auto input = context.floats(step.arg("input"));
   auto output = context.floats(step.arg("output"));
@@ -116,14 +122,16 @@ template <typename T> void reduceScatter(RankContext<T> &context, const Step &st
   group.meet();
 }
 
-template <typename T> void allGather(RankContext<T> &context, const Step &step) {
+template <typename T>
+void allGather(RankContext<T> &context, const Step &step) {
   if (isInteger(step.arg("input").dtype))
     gather<T, std::int64_t>(context, step);
   else
     gather<T, T>(context, step);
 }
 
-template <typename T> void broadcast(RankContext<T> &context, const Step &step) {
+template <typename T>
+void broadcast(RankContext<T> &context, const Step &step) {
   if (isInteger(step.arg("input").dtype))
     copyFromRoot<T, std::int64_t>(context, step);
   else

@@ -27,7 +27,8 @@ public:
   }
   /// What a member showed; valid between show() and the meeting after it.
   template <typename Element> const Element *shown(std::int64_t member) const {
-    return static_cast<const Element *>(shown_[static_cast<std::size_t>(member)]);
+    return static_cast<const Element *>(
+        shown_[static_cast<std::size_t>(member)]);
   }
   /// Waits for all members. Throws Aborted.
   void meet();

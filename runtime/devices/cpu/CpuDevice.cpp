@@ -78,7 +78,8 @@ std::int64_t checkedRanks(const Plan &plan) {
 template <typename T>
 CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options)
     : plan_(plan), options_(options), weights_(plan),
-      ranks_(static_cast<std::size_t>(checkedRanks(plan))), threads_(plan.ranks()) {
+      ranks_(static_cast<std::size_t>(checkedRanks(plan))),
+      threads_(plan.ranks()) {
   useOneBlasThread();
   state_.plan = &plan;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -89,7 +90,8 @@ CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options)
     rank.parts = plan.parts(plan.tokens.min, rank.coordinates);
     rank.weights.resize(plan.weights.size());
     for (const Cache &cache : plan.caches) {
-      Shape row = localShape(cacheShape(cache), cache.layout, rank.environment());
+      Shape row =
+          localShape(cacheShape(cache), cache.layout, rank.environment());
       row.erase(row.begin());
       rank.caches.emplace_back();
       rank.caches.back().rowElements = elements(row);
@@ -106,8 +108,8 @@ template <typename T> void CpuDevice<T>::makeCommunicators() {
       std::string others;
       std::int64_t member = 0;
       for (std::size_t axis = 0; axis < plan_.axes.size(); ++axis) {
-        if (std::find(group.axes.begin(), group.axes.end(), static_cast<int>(axis)) !=
-            group.axes.end())
+        if (std::find(group.axes.begin(), group.axes.end(),
+                      static_cast<int>(axis)) != group.axes.end())
           member = member * plan_.axes[axis].size + rank.coordinates[axis];
         else
           others += std::to_string(rank.coordinates[axis]) + ",";
@@ -123,7 +125,8 @@ template <typename T> void CpuDevice<T>::makeCommunicators() {
   }
 }
 
-template <typename T> void CpuDevice<T>::bindCache(int index, const GlobalValue &rows) {
+template <typename T>
+void CpuDevice<T>::bindCache(int index, const GlobalValue &rows) {
   const Cache &cache = plan_.caches[index];
   for (RankContext<T> &rank : ranks_) {
     CacheStore<T> &store = rank.caches[index];
@@ -131,19 +134,21 @@ template <typename T> void CpuDevice<T>::bindCache(int index, const GlobalValue 
     Environment environment = rank.environment();
     environment.past = rows.shape[0];
     environment.tokens = 0;
-    forEachRun(rows.shape, localShape(cacheShape(cache), cache.layout, environment),
-               partBegins(cache.layout, rank.parts),
-               [&](std::int64_t local, std::int64_t global, std::int64_t count) {
-                 if (rows.isInteger)
-                   std::copy_n(&rows.integers[global], count, &store.integers[local]);
-                 else
-                   for (std::int64_t i = 0; i < count; ++i)
-                     store.floats[local + i] = static_cast<T>(rows.floats[global + i]);
-               });
+    forEachRun(
+        rows.shape, localShape(cacheShape(cache), cache.layout, environment),
+        partBegins(cache.layout, rank.parts),
+        [&](std::int64_t local, std::int64_t global, std::int64_t count) {
+          if (rows.isInteger)
+            std::copy_n(&rows.integers[global], count, &store.integers[local]);
+          else
+            for (std::int64_t i = 0; i < count; ++i)
+              store.floats[local + i] = static_cast<T>(rows.floats[global + i]);
+        });
   }
 }
 
-template <typename T> void CpuDevice<T>::truncateCache(int index, std::int64_t rows) {
+template <typename T>
+void CpuDevice<T>::truncateCache(int index, std::int64_t rows) {
   for (RankContext<T> &rank : ranks_)
     rank.caches[index].resize(rows, isInteger(plan_.caches[index].dtype));
 }
@@ -157,10 +162,12 @@ template <typename T> GlobalValue CpuDevice<T>::readCache(int index) const {
     return assemble(plan_, shape, cache.layout, 0, rows, data);
   };
   if (isInteger(cache.dtype))
-    return assembled(LocalData<std::int64_t>(
-        [&](std::int64_t rank) { return ranks_[rank].caches[index].integers.data(); }));
-  return assembled(LocalData<T>(
-      [&](std::int64_t rank) { return ranks_[rank].caches[index].floats.data(); }));
+    return assembled(LocalData<std::int64_t>([&](std::int64_t rank) {
+      return ranks_[rank].caches[index].integers.data();
+    }));
+  return assembled(LocalData<T>([&](std::int64_t rank) {
+    return ranks_[rank].caches[index].floats.data();
+  }));
 }
 
 template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
@@ -208,7 +215,8 @@ template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
   for (const Buffer &buffer : variant.buffers) {
     if (buffer.arena < 0)
       continue;
-    std::int64_t bytes = isInteger(buffer.dtype) ? sizeof(std::int64_t) : sizeof(T);
+    std::int64_t bytes =
+        isInteger(buffer.dtype) ? sizeof(std::int64_t) : sizeof(T);
     std::int64_t &scale = state_.arenaScale[buffer.arena];
     scale = std::max(scale, bytes / dtypeBytes(buffer.dtype));
   }
@@ -218,7 +226,8 @@ template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
       rank.arenas.clear();
       for (std::size_t a = 0; a < variant.arenas.size(); ++a)
         rank.arenas.emplace_back(static_cast<std::size_t>(
-            checkedMul(variant.arenas[a].bytes, state_.arenaScale[a], "size of an arena")));
+            checkedMul(variant.arenas[a].bytes, state_.arenaScale[a],
+                       "size of an arena")));
     }
     arenasOf_ = &variant;
   }
@@ -230,7 +239,8 @@ template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
 }
 
 template <typename T>
-void CpuDevice<T>::prepareRank(RankContext<T> &rank, const RunRequest &request) {
+void CpuDevice<T>::prepareRank(RankContext<T> &rank,
+                               const RunRequest &request) {
   const Variant &variant = *request.variant;
   rank.parts = plan_.parts(request.tokens, rank.coordinates);
   for (std::size_t w = 0; w < plan_.weights.size(); ++w)
@@ -243,8 +253,8 @@ void CpuDevice<T>::prepareRank(RankContext<T> &rank, const RunRequest &request) 
       if (options_.poison) {
         // All bits set is NaN in both precisions.
         std::int64_t scale = state_.arenaScale[buffer.arena];
-        std::memset(rank.arenas[buffer.arena].data() + buffer.offset * scale, 0xff,
-                    static_cast<std::size_t>(buffer.bytes * scale));
+        std::memset(rank.arenas[buffer.arena].data() + buffer.offset * scale,
+                    0xff, static_cast<std::size_t>(buffer.bytes * scale));
       }
       continue;
     }
@@ -294,7 +304,8 @@ template <typename T> void CpuDevice<T>::runRank(RankContext<T> &rank) {
     execute(rank, step);
 }
 
-template <typename T> void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step) {
+template <typename T>
+void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step) {
   for (const Step &inner : step.body)
     execute(rank, inner);
   try {
@@ -304,8 +315,8 @@ template <typename T> void CpuDevice<T>::execute(RankContext<T> &rank, const Ste
       keepTaps(rank, step);
   } catch (const Error &error) {
     fail(error.status(), "step '", step.id, "' (", step.info().name,
-         step.name().empty() ? "" : ", ", step.name(), ") on rank ", rank.rank, ": ",
-         error.what());
+         step.name().empty() ? "" : ", ", step.name(), ") on rank ", rank.rank,
+         ": ", error.what());
   }
 }
 
@@ -321,10 +332,12 @@ void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
       TapValues<T> &values = tapValues_[tap++];
       if (isInteger(operand.dtype)) {
         auto tensor = rank.integers(operand);
-        values.integers[rank.rank].assign(tensor.data, tensor.data + tensor.count());
+        values.integers[rank.rank].assign(tensor.data,
+                                          tensor.data + tensor.count());
       } else {
         auto tensor = rank.floats(operand);
-        values.floats[rank.rank].assign(tensor.data, tensor.data + tensor.count());
+        values.floats[rank.rank].assign(tensor.data,
+                                        tensor.data + tensor.count());
       }
     }
 }
@@ -334,8 +347,8 @@ template <typename T> GlobalValue CpuDevice<T>::readBuffer(int index) const {
   std::int64_t offset = buffer.offset * state_.arenaScale[buffer.arena];
   auto assembled = [&](auto element) {
     using Element = decltype(element);
-    return assemble(plan_, buffer.shape, buffer.layout, state_.tokens, state_.past,
-                    LocalData<Element>([&](std::int64_t rank) {
+    return assemble(plan_, buffer.shape, buffer.layout, state_.tokens,
+                    state_.past, LocalData<Element>([&](std::int64_t rank) {
                       return reinterpret_cast<const Element *>(
                           ranks_[rank].arenas[buffer.arena].data() + offset);
                     }));
@@ -343,22 +356,25 @@ template <typename T> GlobalValue CpuDevice<T>::readBuffer(int index) const {
   return isInteger(buffer.dtype) ? assembled(std::int64_t()) : assembled(T());
 }
 
-template <typename T> GlobalValue CpuDevice<T>::readTap(std::size_t index) const {
+template <typename T>
+GlobalValue CpuDevice<T>::readTap(std::size_t index) const {
   const Operand &operand = taps_[index].operand;
   const TapValues<T> &values = tapValues_[index];
   auto assembled = [&](const auto &data) {
-    return assemble(plan_, operand.shape, operand.layout, state_.tokens, state_.past, data);
+    return assemble(plan_, operand.shape, operand.layout, state_.tokens,
+                    state_.past, data);
   };
   if (isInteger(operand.dtype))
     return assembled(LocalData<std::int64_t>(
         [&](std::int64_t rank) { return values.integers[rank].data(); }));
-  return assembled(
-      LocalData<T>([&](std::int64_t rank) { return values.floats[rank].data(); }));
+  return assembled(LocalData<T>(
+      [&](std::int64_t rank) { return values.floats[rank].data(); }));
 }
 
 } // namespace
 
-std::unique_ptr<Device> makeCpuDevice(const Plan &plan, const DeviceOptions &options) {
+std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
+                                      const DeviceOptions &options) {
   if (options.precision == LAYLINE_PRECISION_F64)
     return std::make_unique<CpuDevice<double>>(plan, options);
   return std::make_unique<CpuDevice<float>>(plan, options);

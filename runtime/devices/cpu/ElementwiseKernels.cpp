@@ -7,19 +7,22 @@
 
 namespace layline::runtime {
 
-template <typename T> void activation(RankContext<T> &context, const Step &step) {
+template <typename T>
+void activation(RankContext<T> &context, const Step &step) {
   auto input = context.floats(step.arg("input"));
   auto output = context.floats(step.arg("output"));
   for (std::int64_t i = 0, n = output.count(); i < n; ++i)
     output.data[i] = applyFunction(step.attrs.function, input.data[i]);
 }
 
-template <typename T> void gatedActivation(RankContext<T> &context, const Step &step) {
+template <typename T>
+void gatedActivation(RankContext<T> &context, const Step &step) {
   auto gate = context.floats(step.arg("gate"));
   auto up = context.floats(step.arg("up"));
   auto output = context.floats(step.arg("output"));
   for (std::int64_t i = 0, n = output.count(); i < n; ++i)
-    output.data[i] = applyFunction(step.attrs.function, gate.data[i]) * up.data[i];
+    output.data[i] =
+        applyFunction(step.attrs.function, gate.data[i]) * up.data[i];
 }
 
 namespace {

@@ -6,7 +6,8 @@
 
 namespace layline::runtime {
 
-template <typename T> void embedding(RankContext<T> &context, const Step &step) {
+template <typename T>
+void embedding(RankContext<T> &context, const Step &step) {
   auto ids = context.integers(step.arg("ids"));
   auto table = context.weight(step.arg("weight"));
   auto output = context.floats(step.arg("output"));
@@ -31,7 +32,8 @@ template <typename T> void linear(RankContext<T> &context, const Step &step) {
   auto weight = context.weight(step.arg("weight"));
   auto output = context.floats(step.arg("output"));
   std::int64_t rows = output.rows(), in = weight.dim(1), out = weight.dim(0);
-  multiplyTransposed(rows, out, in, 1.0, input.data, in, weight.data, in, output.data, out);
+  multiplyTransposed(rows, out, in, 1.0, input.data, in, weight.data, in,
+                     output.data, out);
   if (const Operand *bias = step.find("bias")) {
     auto offset = context.weight(*bias);
     for (std::int64_t r = 0; r < rows; ++r)
@@ -63,13 +65,14 @@ template <typename T> void experts(RankContext<T> &context, const Step &step) {
   std::int64_t local = gate.dim(0), inner = gate.dim(1), in = gate.dim(2),
                out = down.dim(1), slots = ids.last();
 
-  std::vector<std::vector<Assignment>> assigned(static_cast<std::size_t>(local));
+  std::vector<std::vector<Assignment>> assigned(
+      static_cast<std::size_t>(local));
   for (std::int64_t t = 0; t < ids.dim(0); ++t)
     for (std::int64_t k = 0; k < slots; ++k) {
       std::int64_t expert = ids.data[t * slots + k];
       if (expert < 0 || expert >= count)
-        fail(LAYLINE_RUN_FAILURE, "expert id ", expert, " of row ", t, " is outside the ",
-             count, " experts");
+        fail(LAYLINE_RUN_FAILURE, "expert id ", expert, " of row ", t,
+             " is outside the ", count, " experts");
       if (expert >= first && expert < first + local)
         assigned[static_cast<std::size_t>(expert - first)].push_back({t, k});
     }
@@ -87,14 +90,14 @@ template <typename T> void experts(RankContext<T> &context, const Step &step) {
     y.resize(static_cast<std::size_t>(rows * out));
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(input.data + list[r].token * in, in, x.data() + r * in);
-    multiplyTransposed(rows, inner, in, 1.0, x.data(), in, gate.data + e * inner * in, in,
-                       g.data(), inner);
-    multiplyTransposed(rows, inner, in, 1.0, x.data(), in, up.data + e * inner * in, in,
-                       u.data(), inner);
+    multiplyTransposed(rows, inner, in, 1.0, x.data(), in,
+                       gate.data + e * inner * in, in, g.data(), inner);
+    multiplyTransposed(rows, inner, in, 1.0, x.data(), in,
+                       up.data + e * inner * in, in, u.data(), inner);
     for (std::size_t i = 0; i < g.size(); ++i)
       g[i] = applyFunction(step.attrs.function, g[i]) * u[i];
-    multiplyTransposed(rows, out, inner, 1.0, g.data(), inner, down.data + e * out * inner,
-                       inner, y.data(), out);
+    multiplyTransposed(rows, out, inner, 1.0, g.data(), inner,
+                       down.data + e * out * inner, inner, y.data(), out);
     for (std::int64_t r = 0; r < rows; ++r) {
       T weight = weights.data[list[r].token * slots + list[r].slot];
       T *row = output.data + list[r].token * out;

@@ -7,12 +7,13 @@
 
 namespace layline::runtime {
 
-template <typename T> using KernelFunction = void (*)(RankContext<T> &, const Step &);
+template <typename T>
+using KernelFunction = void (*)(RankContext<T> &, const Step &);
 
 /// Never null except for `fused`, which has no kernel but a body.
 template <typename T> KernelFunction<T> kernelOf(StepKind kind);
 
-#define LAYLINE_KERNEL(name)                                                             \
+#define LAYLINE_KERNEL(name)                                                   \
   template <typename T> void name(RankContext<T> &context, const Step &step)
 
 // GemmKernels.cpp
@@ -44,8 +45,8 @@ LAYLINE_KERNEL(broadcast);
 #undef LAYLINE_KERNEL
 
 /// Instantiates a kernel for both precisions.
-#define LAYLINE_INSTANTIATE(name)                                                        \
-  template void name<float>(RankContext<float> &, const Step &);                         \
+#define LAYLINE_INSTANTIATE(name)                                              \
+  template void name<float>(RankContext<float> &, const Step &);               \
   template void name<double>(RankContext<double> &, const Step &);
 
 } // namespace layline::runtime

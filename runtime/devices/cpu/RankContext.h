@@ -34,8 +34,8 @@ template <typename Element> struct Tensor {
 template <typename T> struct CacheStore {
   std::int64_t rows = 0;
   std::int64_t rowElements = 1;
-  std::vector<T> floats;               ///< [rows, local row shape]
-  std::vector<std::int64_t> integers;  ///< the same, of an integer cache
+  std::vector<T> floats;              ///< [rows, local row shape]
+  std::vector<std::int64_t> integers; ///< the same, of an integer cache
 
   template <typename Element> std::vector<Element> &values() {
     if constexpr (std::is_same_v<Element, std::int64_t>)
@@ -89,12 +89,15 @@ template <typename T> struct RankContext {
       fail(LAYLINE_INTERNAL, "input buffer '", buffer.id, "' read as numbers");
     }
     std::int64_t scale = run->arenaScale[buffer.arena];
-    std::int64_t count = elements(localShape(buffer.shape, buffer.layout, environment()));
-    if (count * static_cast<std::int64_t>(sizeof(Element)) > buffer.bytes * scale)
+    std::int64_t count =
+        elements(localShape(buffer.shape, buffer.layout, environment()));
+    if (count * static_cast<std::int64_t>(sizeof(Element)) >
+        buffer.bytes * scale)
       fail(LAYLINE_RUN_FAILURE, "buffer '", buffer.id, "' holds ", count,
-           " elements for ", run->tokens, " tokens, more than its ", buffer.bytes,
-           " bytes of ", dtypeName(buffer.dtype));
-    return reinterpret_cast<Element *>(arenas[buffer.arena].data() + buffer.offset * scale);
+           " elements for ", run->tokens, " tokens, more than its ",
+           buffer.bytes, " bytes of ", dtypeName(buffer.dtype));
+    return reinterpret_cast<Element *>(arenas[buffer.arena].data() +
+                                       buffer.offset * scale);
   }
 
   template <typename Element> Tensor<Element> tensor(const Operand &operand) {

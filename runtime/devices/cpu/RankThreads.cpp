@@ -24,8 +24,9 @@ void RankThreads::stop() {
     thread.join();
 }
 
-void RankThreads::run(const std::function<void(std::int64_t)> &work,
-                      const std::function<void(std::int64_t, std::exception_ptr)> &failed) {
+void RankThreads::run(
+    const std::function<void(std::int64_t)> &work,
+    const std::function<void(std::int64_t, std::exception_ptr)> &failed) {
   std::unique_lock<std::mutex> lock(mutex_);
   work_ = &work;
   failed_ = &failed;

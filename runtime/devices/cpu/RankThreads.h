@@ -33,7 +33,8 @@ private:
   std::mutex mutex_;
   std::condition_variable begin_, done_;
   const std::function<void(std::int64_t)> *work_ = nullptr;
-  const std::function<void(std::int64_t, std::exception_ptr)> *failed_ = nullptr;
+  const std::function<void(std::int64_t, std::exception_ptr)> *failed_ =
+      nullptr;
   std::uint64_t round_ = 0;
   std::int64_t running_ = 0;
   bool stop_ = false;

@@ -15,10 +15,12 @@ template <typename T> void norm(RankContext<T> &context, const Step &step) {
   if (biasOperand)
     bias = context.weight(*biasOperand);
   bool isRms = step.attrs.norm == NormKind::Rms;
-  auto eps = static_cast<T>(step.attrs.eps), offset = static_cast<T>(step.attrs.weightOffset);
+  auto eps = static_cast<T>(step.attrs.eps),
+       offset = static_cast<T>(step.attrs.weightOffset);
   // A weight of more than one row belongs to the last dimensions together: row
   // r of the input meets row r mod weightRows of it.
-  std::int64_t weightRows = weight.rows(), biasRows = biasOperand ? bias.rows() : 1;
+  std::int64_t weightRows = weight.rows(),
+               biasRows = biasOperand ? bias.rows() : 1;
   std::int64_t rows = width == 0 ? 0 : input.rows();
   for (std::int64_t r = 0; r < rows; ++r) {
     const T *x = input.data + r * width;
@@ -55,10 +57,12 @@ template <typename T> void rope(RankContext<T> &context, const Step &step) {
   std::int64_t rows = input.dim(0), heads = input.dim(1), width = input.dim(2);
   std::int64_t rotary = step.attrs.rotary, pairs = rotary / 2;
   bool isHalf = step.attrs.style == RopeStyle::Half;
-  std::vector<T> cosines(static_cast<std::size_t>(pairs)), sines(cosines.size());
+  std::vector<T> cosines(static_cast<std::size_t>(pairs)),
+      sines(cosines.size());
   for (std::int64_t t = 0; t < rows; ++t) {
     for (std::int64_t i = 0; i < pairs; ++i) {
-      double angle = static_cast<double>(positions.data[t]) * numbers->invFreq[i];
+      double angle =
+          static_cast<double>(positions.data[t]) * numbers->invFreq[i];
       cosines[i] = static_cast<T>(std::cos(angle) * numbers->attentionFactor);
       sines[i] = static_cast<T>(std::sin(angle) * numbers->attentionFactor);
     }
@@ -88,7 +92,8 @@ template <typename T> void router(RankContext<T> &context, const Step &step) {
     const T *x = logits.data + t * count;
     for (std::int64_t e = 0; e < count; ++e)
       if (std::isnan(x[e]))
-        fail(LAYLINE_RUN_FAILURE, "router logit ", e, " of row ", t, " is not a number");
+        fail(LAYLINE_RUN_FAILURE, "router logit ", e, " of row ", t,
+             " is not a number");
     if (step.attrs.scoring == Scoring::Sigmoid) {
       for (std::int64_t e = 0; e < count; ++e)
         scores[e] = T(1) / (T(1) + std::exp(-x[e]));

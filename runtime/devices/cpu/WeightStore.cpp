@@ -10,18 +10,21 @@ namespace layline::runtime {
 template <typename T>
 WeightStore<T>::WeightStore(const Plan &plan)
     : plan_(plan), slices_(plan.weights.size()), ofRank_(plan.weights.size()) {
-  std::vector<std::map<std::pair<Shape, Shape>, std::size_t>> known(plan.weights.size());
+  std::vector<std::map<std::pair<Shape, Shape>, std::size_t>> known(
+      plan.weights.size());
   for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
     std::vector<std::int64_t> coordinates = plan.coordinates(rank);
     std::vector<Part> parts = plan.parts(plan.tokens.min, coordinates);
-    Environment environment{plan.tokens.min, 0, coordinates.data(), parts.data()};
+    Environment environment{plan.tokens.min, 0, coordinates.data(),
+                            parts.data()};
     for (std::size_t w = 0; w < plan.weights.size(); ++w) {
       const Weight &weight = plan.weights[w];
-      Slice slice{partBegins(weight.layout, parts),
-                  localShape(constantShape(weight.shape), weight.layout, environment),
-                  nullptr};
-      auto [entry, isNew] =
-          known[w].emplace(std::pair(slice.begins, slice.shape), slices_[w].size());
+      Slice slice{
+          partBegins(weight.layout, parts),
+          localShape(constantShape(weight.shape), weight.layout, environment),
+          nullptr};
+      auto [entry, isNew] = known[w].emplace(
+          std::pair(slice.begins, slice.shape), slices_[w].size());
       if (isNew)
         slices_[w].push_back(std::move(slice));
       ofRank_[w].push_back(entry->second);
@@ -53,15 +56,17 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
     forEachRun(weight.storedShape, shape, begins,
                [&](std::int64_t local, std::int64_t from, std::int64_t count) {
                  if (!safetensors::convert(stored, from, count, to + local))
-                   fail(LAYLINE_INTERNAL, "weight '", weight.id, "' cannot be converted");
+                   fail(LAYLINE_INTERNAL, "weight '", weight.id,
+                        "' cannot be converted");
                });
   }
 }
 
 template <typename T>
-std::shared_ptr<const AlignedBytes> WeightStore<T>::slice(int weight,
-                                                          std::int64_t rank) const {
-  return slices_[weight][ofRank_[weight][static_cast<std::size_t>(rank)]].values;
+std::shared_ptr<const AlignedBytes>
+WeightStore<T>::slice(int weight, std::int64_t rank) const {
+  return slices_[weight][ofRank_[weight][static_cast<std::size_t>(rank)]]
+      .values;
 }
 
 template class WeightStore<float>;

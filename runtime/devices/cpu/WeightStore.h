@@ -17,8 +17,10 @@ public:
   explicit WeightStore(const Plan &plan);
 
   /// Converts one stored tensor and copies its part into every slice.
-  void bind(int weight, std::int64_t stackIndex, const safetensors::Tensor &stored);
-  std::shared_ptr<const AlignedBytes> slice(int weight, std::int64_t rank) const;
+  void bind(int weight, std::int64_t stackIndex,
+            const safetensors::Tensor &stored);
+  std::shared_ptr<const AlignedBytes> slice(int weight,
+                                            std::int64_t rank) const;
 
 private:
   struct Slice {

@@ -29,10 +29,11 @@ typedef struct layline_engine layline_engine;
 
 typedef enum layline_status {
   LAYLINE_OK = 0,
-  LAYLINE_BAD_ARGUMENT = 1,    /* null pointer, unknown id, wrong size or dtype */
+  LAYLINE_BAD_ARGUMENT = 1, /* null pointer, unknown id, wrong size or dtype */
   LAYLINE_UNREADABLE_FILE = 2, /* missing, cut short, or not of its format */
   LAYLINE_INVALID_PLAN = 3,    /* the plan contradicts itself or the schema */
-  LAYLINE_REFUSED_FEATURE = 4, /* newer plan version, unknown feature or device */
+  LAYLINE_REFUSED_FEATURE =
+      4, /* newer plan version, unknown feature or device */
   LAYLINE_MISSING_WEIGHT = 5,  /* a tensor of the plan was not given */
   LAYLINE_WRONG_WEIGHT = 6,    /* a tensor has another shape or dtype */
   LAYLINE_NOT_BOUND = 7,       /* no plan, an input or past rows not given */
@@ -125,7 +126,7 @@ layline_status layline_plan_variant(const layline_engine *engine,
 typedef enum layline_plan_list {
   LAYLINE_PLAN_INPUTS = 0,
   LAYLINE_PLAN_CACHES = 1,
-  LAYLINE_PLAN_OUTPUTS = 2, /* of the first variant; equal in all of them */
+  LAYLINE_PLAN_OUTPUTS = 2,     /* of the first variant; equal in all of them */
   LAYLINE_PLAN_WEIGHT_KEYS = 3, /* distinct safetensors keys, sorted */
   LAYLINE_PLAN_VARIANTS = 4
 } layline_plan_list;

@@ -21,7 +21,21 @@
 namespace layline::safetensors {
 
 enum class DType {
-  F64, F32, F16, BF16, F8_E4M3, F8_E5M2, I64, I32, I16, I8, U64, U32, U16, U8, Bool
+  F64,
+  F32,
+  F16,
+  BF16,
+  F8_E4M3,
+  F8_E5M2,
+  I64,
+  I32,
+  I16,
+  I8,
+  U64,
+  U32,
+  U16,
+  U8,
+  Bool
 };
 
 /// The name used in the file's header, e.g. "BF16".
@@ -53,7 +67,8 @@ class File {
 public:
   /// Null on failure, with the reason in `error`: path, what was found, what
   /// was expected.
-  static std::unique_ptr<File> open(const std::string &path, std::string &error);
+  static std::unique_ptr<File> open(const std::string &path,
+                                    std::string &error);
   ~File();
   File(const File &) = delete;
   File &operator=(const File &) = delete;

@@ -22,16 +22,19 @@ Plan plan() {
   return p;
 }
 
-GlobalValue assembled(const Layout &layout, const std::vector<std::vector<double>> &ranks) {
-  return assemble(plan(), constantShape({3, 2}), layout, 1, 0,
-                  LocalData<double>([&](std::int64_t rank) { return ranks[rank].data(); }));
+GlobalValue assembled(const Layout &layout,
+                      const std::vector<std::vector<double>> &ranks) {
+  return assemble(
+      plan(), constantShape({3, 2}), layout, 1, 0,
+      LocalData<double>([&](std::int64_t rank) { return ranks[rank].data(); }));
 }
 
 } // namespace
 
 TEST_CASE("parts are placed, and the other axis holds replicas", "[assemble]") {
   Layout rows{{{0, 1}, {}}, {}};
-  std::vector<std::vector<double>> ranks = {{1, 2, 3, 4}, {5, 6}, {1, 2, 3, 4}, {5, 6}};
+  std::vector<std::vector<double>> ranks = {
+      {1, 2, 3, 4}, {5, 6}, {1, 2, 3, 4}, {5, 6}};
   GlobalValue value = assembled(rows, ranks);
   CHECK(value.floats == std::vector<double>{1, 2, 3, 4, 5, 6});
   CHECK(value.disagreement.empty());
@@ -41,13 +44,16 @@ TEST_CASE("parts are placed, and the other axis holds replicas", "[assemble]") {
   CHECK(value.disagreement == "rank 0 holds 5, rank 2 holds 7 at [2, 0]");
   // Equal numbers with other bits are a difference too.
   ranks = {{0.0, 2, 3, 4}, {5, 6}, {-0.0, 2, 3, 4}, {5, 6}};
-  CHECK(assembled(rows, ranks).disagreement == "rank 0 holds 0, rank 2 holds -0 at [0, 0]");
+  CHECK(assembled(rows, ranks).disagreement ==
+        "rank 0 holds 0, rank 2 holds -0 at [0, 0]");
 }
 
 TEST_CASE("owed sums are summed before replicas are compared", "[assemble]") {
   Layout owed{{{}, {}}, {1}};
-  std::vector<std::vector<double>> ranks = {
-      {1, 2, 3, 4, 5, 6}, {10, 20, 30, 40, 50, 60}, {1, 2, 3, 4, 5, 6}, {10, 20, 30, 40, 50, 60}};
+  std::vector<std::vector<double>> ranks = {{1, 2, 3, 4, 5, 6},
+                                            {10, 20, 30, 40, 50, 60},
+                                            {1, 2, 3, 4, 5, 6},
+                                            {10, 20, 30, 40, 50, 60}};
   GlobalValue value = assembled(owed, ranks);
   CHECK(value.floats == std::vector<double>{11, 22, 33, 44, 55, 66});
   CHECK(value.disagreement.empty());

@@ -14,16 +14,18 @@ namespace {
 
 const std::string kModel = LAYLINE_GOLDEN_DIR "/llama/model.safetensors";
 
-std::string failure(TestEngine &engine, layline_status status, layline_status expected) {
-  CHECK(std::string(layline_status_name(status)) == layline_status_name(expected));
+std::string failure(TestEngine &engine, layline_status status,
+                    layline_status expected) {
+  CHECK(std::string(layline_status_name(status)) ==
+        layline_status_name(expected));
   return layline_engine_error(engine.get());
 }
 
 /// y = table[ids], both halves of a fused tensor.
 Json tiny() {
   PlanBuilder builder(2, 4, "bf16");
-  std::string table =
-      builder.weight("table", {6, 2}, {nullptr, builder.block(2)}, {{"rows", {3, 6}}});
+  std::string table = builder.weight(
+      "table", {6, 2}, {nullptr, builder.block(2)}, {{"rows", {3, 6}}});
   builder.variant("v", 1, 4);
   std::string ids = builder.input("input_ids");
   std::string y = builder.buffer({"tokens", 2}, {nullptr, builder.block(2)});
@@ -38,27 +40,38 @@ TEST_CASE("weights that are missing or wrong are named", "[engine]") {
   TestEngine engine(tiny());
   engine.input("input_ids", {0, 1, 2});
   engine.input("positions", {0, 1, 2});
-  CHECK_THAT(failure(engine, layline_run(engine.get(), 3), LAYLINE_MISSING_WEIGHT),
-             Contains("weight 'w0' of the plan expects tensor 'table'"));
+  CHECK_THAT(
+      failure(engine, layline_run(engine.get(), 3), LAYLINE_MISSING_WEIGHT),
+      Contains("weight 'w0' of the plan expects tensor 'table'"));
   engine.weights(kModel); // has nothing of this plan
-  CHECK_THAT(failure(engine, layline_weights_check(engine.get()), LAYLINE_MISSING_WEIGHT),
+  CHECK_THAT(failure(engine, layline_weights_check(engine.get()),
+                     LAYLINE_MISSING_WEIGHT),
              Contains("llama/model.safetensors"));
   layline_shape shape = {2, {3, 2}};
   double values[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-  CHECK_THAT(failure(engine, layline_weight_bind(engine.get(), "table", LAYLINE_F64, &shape, values),
+  CHECK_THAT(failure(engine,
+                     layline_weight_bind(engine.get(), "table", LAYLINE_F64,
+                                         &shape, values),
                      LAYLINE_WRONG_WEIGHT),
-             Contains("tensor 'table' has shape [3, 2]; weight 'w0' of the plan expects [6, 2]"));
-  CHECK_THAT(failure(engine, layline_weight_bind(engine.get(), "other", LAYLINE_F64, &shape, values),
+             Contains("tensor 'table' has shape [3, 2]; weight 'w0' of the "
+                      "plan expects [6, 2]"));
+  CHECK_THAT(failure(engine,
+                     layline_weight_bind(engine.get(), "other", LAYLINE_F64,
+                                         &shape, values),
                      LAYLINE_BAD_ARGUMENT),
              Contains("no weight with the key 'other'"));
   shape.dims[0] = 6;
-  CHECK_THAT(failure(engine, layline_weight_bind(engine.get(), "table", LAYLINE_I64, &shape, values),
+  CHECK_THAT(failure(engine,
+                     layline_weight_bind(engine.get(), "table", LAYLINE_I64,
+                                         &shape, values),
                      LAYLINE_BAD_ARGUMENT),
              Contains("given as I64"));
-  engine.check(layline_weight_bind(engine.get(), "table", LAYLINE_F64, &shape, values));
+  engine.check(
+      layline_weight_bind(engine.get(), "table", LAYLINE_F64, &shape, values));
   engine.run(3);
   CHECK(engine.output("y").data == std::vector<double>{6, 7, 8, 9, 10, 11});
-  CHECK_THAT(failure(engine, layline_weights_load(engine.get(), "/nowhere"), LAYLINE_UNREADABLE_FILE),
+  CHECK_THAT(failure(engine, layline_weights_load(engine.get(), "/nowhere"),
+                     LAYLINE_UNREADABLE_FILE),
              Contains("'/nowhere': cannot be opened"));
 }
 
@@ -72,19 +85,25 @@ TEST_CASE("inputs and sizes are checked before a run", "[engine]") {
   CHECK_THAT(failure(engine, layline_run(engine.get(), 2), LAYLINE_NOT_BOUND),
              Contains("is bound to 3 elements; 2 tokens need 2"));
   for (std::int64_t tokens : {0, 5, -1})
-    CHECK_THAT(failure(engine, layline_run(engine.get(), tokens), LAYLINE_BAD_ARGUMENT),
+    CHECK_THAT(failure(engine, layline_run(engine.get(), tokens),
+                       LAYLINE_BAD_ARGUMENT),
                Contains("the plan runs [1, 4] tokens"));
   std::int64_t id = 0;
-  CHECK_THAT(failure(engine, layline_input_bind(engine.get(), "ids", &id, 1), LAYLINE_BAD_ARGUMENT),
+  CHECK_THAT(failure(engine, layline_input_bind(engine.get(), "ids", &id, 1),
+                     LAYLINE_BAD_ARGUMENT),
              Contains("no input 'ids'"));
   engine.run(3);
   double value = 0;
-  CHECK_THAT(failure(engine, layline_output_read(engine.get(), "y", LAYLINE_F64, &value, 1),
-                     LAYLINE_BAD_ARGUMENT),
-             Contains("has shape [3, 2], 6 elements; there is room for 1"));
-  CHECK_THAT(failure(engine, layline_output_read(engine.get(), "z", LAYLINE_F64, &value, 1),
-                     LAYLINE_BAD_ARGUMENT),
-             Contains("no output 'z'"));
+  CHECK_THAT(
+      failure(engine,
+              layline_output_read(engine.get(), "y", LAYLINE_F64, &value, 1),
+              LAYLINE_BAD_ARGUMENT),
+      Contains("has shape [3, 2], 6 elements; there is room for 1"));
+  CHECK_THAT(
+      failure(engine,
+              layline_output_read(engine.get(), "z", LAYLINE_F64, &value, 1),
+              LAYLINE_BAD_ARGUMENT),
+      Contains("no output 'z'"));
 }
 
 TEST_CASE("null pointers and unknown devices are refused", "[engine]") {
@@ -105,7 +124,8 @@ TEST_CASE("null pointers and unknown devices are refused", "[engine]") {
   CHECK(layline_run(engine, 1) == LAYLINE_NOT_BOUND);
   CHECK(layline_plan_load(engine, nullptr) == LAYLINE_BAD_ARGUMENT);
   CHECK(layline_plan_load_memory(engine, "{}", 2, "p") == LAYLINE_INVALID_PLAN);
-  CHECK_THAT(layline_engine_error(engine), Contains("'p': document: has no 'schema'"));
+  CHECK_THAT(layline_engine_error(engine),
+             Contains("'p': document: has no 'schema'"));
   layline_engine_destroy(engine);
 }
 
@@ -121,7 +141,8 @@ TEST_CASE("a plan can be asked what it is", "[engine]") {
     engine.check(layline_plan_variant(engine.get(), tokens, &id));
     CHECK(std::string(id) == variant);
   }
-  engine.check(layline_plan_count(engine.get(), LAYLINE_PLAN_WEIGHT_KEYS, &number));
+  engine.check(
+      layline_plan_count(engine.get(), LAYLINE_PLAN_WEIGHT_KEYS, &number));
   CHECK(number == 21);
   engine.check(layline_plan_id(engine.get(), LAYLINE_PLAN_WEIGHT_KEYS, 0, &id));
   CHECK(std::string(id) == "lm_head.weight");
@@ -149,7 +170,8 @@ TEST_CASE("a failed run leaves the sequence as it was", "[engine]") {
   CHECK(engine.tapNames().empty());
   engine.input("input_ids", {3, 4});
   engine.run(2);
-  CHECK(error(engine.output("logits").data, {before.begin() + 2 * 128, before.end()}) < 1e-12);
+  CHECK(error(engine.output("logits").data,
+              {before.begin() + 2 * 128, before.end()}) < 1e-12);
 }
 
 TEST_CASE("runs give the same bits", "[engine]") {

@@ -1,5 +1,5 @@
-#include "plan/Error.h"
 #include "plan/Expr.h"
+#include "plan/Error.h"
 #include "plan/Reshape.h"
 
 #include <catch2/catch.hpp>
@@ -48,15 +48,21 @@ TEST_CASE("symbols take the run's values", "[expr]") {
   std::int64_t coordinates[] = {0, 3};
   Part parts[] = {{10, 4}};
   Environment environment{100, 7, coordinates, parts};
-  Expr sum{Op::Add, 0,
-           {{Op::Tokens, 0, {}}, {Op::Past, 0, {}}, {Op::Coordinate, 1, {}},
-            {Op::Begin, 0, {}}, {Op::Size, 0, {}}}};
+  Expr sum{Op::Add,
+           0,
+           {{Op::Tokens, 0, {}},
+            {Op::Past, 0, {}},
+            {Op::Coordinate, 1, {}},
+            {Op::Begin, 0, {}},
+            {Op::Size, 0, {}}}};
   CHECK(evaluate(sum, environment) == 100 + 7 + 3 + 10 + 4);
 }
 
 TEST_CASE("constants fold and the rest stays", "[expr]") {
-  Expr expr{Op::Mul, 0, {{Op::Tokens, 0, {}},
-                         {Op::Add, 0, {Expr::constant(2), Expr::constant(3)}}}};
+  Expr expr{Op::Mul,
+            0,
+            {{Op::Tokens, 0, {}},
+             {Op::Add, 0, {Expr::constant(2), Expr::constant(3)}}}};
   foldConstants(expr);
   CHECK(print(expr) == "[\"mul\", \"tokens\", 5]");
 }
@@ -73,7 +79,8 @@ TEST_CASE("views split and merge dimensions with their unit", "[reshape]") {
   Layout heads = reshapeLayout(shape({128}), flat, shape({8, 16}));
   CHECK(heads == Layout{{{}, {0, 1}, {}}, {0}});
   CHECK(reshapeLayout(shape({8, 16}), heads, shape({128})) == flat);
-  CHECK(reshapeLayout(shape({128}), flat, shape({8, 4, 4})) == Layout{{{}, {0, 1}, {}, {}}, {0}});
+  CHECK(reshapeLayout(shape({128}), flat, shape({8, 4, 4})) ==
+        Layout{{{}, {0, 1}, {}, {}}, {0}});
   CHECK(reshapeLayout(shape({8, 16}), heads, shape({8, 1, 16})) ==
         Layout{{{}, {0, 1}, {}, {}}, {0}});
   CHECK_THROWS_AS(reshapeLayout(shape({128}), flat, shape({4, 32, 2})), Error);

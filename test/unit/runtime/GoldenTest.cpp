@@ -21,13 +21,15 @@ std::unique_ptr<safetensors::File> golden() {
   return file;
 }
 
-std::vector<std::int64_t> integers(const safetensors::File &file, const std::string &key) {
+std::vector<std::int64_t> integers(const safetensors::File &file,
+                                   const std::string &key) {
   std::string error;
   return file.readI64(key, error).value();
 }
 
 /// The reference as [T, ...]: q_rope and k_rope stand as [1, heads, T, d].
-std::vector<double> reference(const safetensors::File &file, const std::string &key) {
+std::vector<double> reference(const safetensors::File &file,
+                              const std::string &key) {
   std::string error;
   std::vector<double> values = file.readF64(key, error).value();
   const std::vector<std::int64_t> &shape = file.find(key)->shape;
@@ -38,7 +40,8 @@ std::vector<double> reference(const safetensors::File &file, const std::string &
   for (std::int64_t h = 0; h < heads; ++h)
     for (std::int64_t t = 0; t < rows; ++t)
       for (std::int64_t i = 0; i < width; ++i)
-        result[(t * heads + h) * width + i] = values[(h * rows + t) * width + i];
+        result[(t * heads + h) * width + i] =
+            values[(h * rows + t) * width + i];
   return result;
 }
 
@@ -51,10 +54,12 @@ struct Form {
 
 TEST_CASE("llama in every form and group gives the reference", "[golden]") {
   auto [ranks, boundaries] =
-      GENERATE(Form{1, Boundaries::Whole}, Form{2, Boundaries::Whole}, Form{3, Boundaries::Whole},
-               Form{8, Boundaries::Whole}, Form{1, Boundaries::Rows}, Form{2, Boundaries::Rows},
-               Form{5, Boundaries::Rows}, Form{16, Boundaries::Rows}, Form{2, Boundaries::Fused},
-               Form{4, Boundaries::Fused}, Form{7, Boundaries::Fused});
+      GENERATE(Form{1, Boundaries::Whole}, Form{2, Boundaries::Whole},
+               Form{3, Boundaries::Whole}, Form{8, Boundaries::Whole},
+               Form{1, Boundaries::Rows}, Form{2, Boundaries::Rows},
+               Form{5, Boundaries::Rows}, Form{16, Boundaries::Rows},
+               Form{2, Boundaries::Fused}, Form{4, Boundaries::Fused},
+               Form{7, Boundaries::Fused});
   auto precision = GENERATE(LAYLINE_PRECISION_F64, LAYLINE_PRECISION_F32);
   // shared/data/golden/README.md: the tolerance of each precision.
   double tolerance = precision == LAYLINE_PRECISION_F64 ? 1e-10 : 5e-6;
@@ -65,7 +70,8 @@ TEST_CASE("llama in every form and group gives the reference", "[golden]") {
   engine.input("input_ids", integers(*file, "input_ids"));
   engine.input("positions", integers(*file, "position_ids"));
   engine.run(24);
-  CHECK(error(engine.output("logits").data, reference(*file, "logits")) < tolerance);
+  CHECK(error(engine.output("logits").data, reference(*file, "logits")) <
+        tolerance);
   int compared = 0;
   for (const std::string &name : engine.tapNames()) {
     if (!file->find(name))
@@ -88,9 +94,11 @@ TEST_CASE("a sequence run in pieces is the sequence", "[golden]") {
   std::int64_t at = 0;
   for (std::int64_t tokens : {7, 1, 2, 6, 1, 5, 2}) {
     engine.input("input_ids", {ids.begin() + at, ids.begin() + at + tokens});
-    engine.input("positions", {positions.begin() + at, positions.begin() + at + tokens});
+    engine.input("positions",
+                 {positions.begin() + at, positions.begin() + at + tokens});
     engine.run(tokens);
-    std::vector<double> rows(expected.begin() + at * 128, expected.begin() + (at + tokens) * 128);
+    std::vector<double> rows(expected.begin() + at * 128,
+                             expected.begin() + (at + tokens) * 128);
     CHECK(error(engine.output("logits").data, rows) < 1e-10);
     at += tokens;
   }
@@ -104,28 +112,33 @@ TEST_CASE("a sequence run in pieces is the sequence", "[golden]") {
     engine.input("input_ids", {ids.begin() + 20, ids.end()});
     engine.input("positions", {positions.begin() + 20, positions.end()});
     engine.run(4);
-    CHECK(error(engine.output("logits").data, {expected.begin() + 20 * 128, expected.end()}) <
-          1e-10);
+    CHECK(error(engine.output("logits").data,
+                {expected.begin() + 20 * 128, expected.end()}) < 1e-10);
   }
   SECTION("and from rows that another engine computed") {
     TestEngine other(llamaPlan(3, Boundaries::Rows));
     other.weights(kFolder + "model.safetensors");
-    for (std::string id : {"layer.0.key", "layer.0.value", "layer.1.key", "layer.1.value"}) {
+    for (std::string id :
+         {"layer.0.key", "layer.0.value", "layer.1.key", "layer.1.value"}) {
       std::vector<double> rows(24 * 2 * 16);
-      engine.check(layline_cache_read(engine.get(), id.c_str(), LAYLINE_F64, rows.data(),
+      engine.check(layline_cache_read(engine.get(), id.c_str(), LAYLINE_F64,
+                                      rows.data(),
                                       static_cast<std::int64_t>(rows.size())));
-      other.check(layline_cache_bind(other.get(), id.c_str(), LAYLINE_F64, rows.data(), 24));
+      other.check(layline_cache_bind(other.get(), id.c_str(), LAYLINE_F64,
+                                     rows.data(), 24));
     }
     std::vector<std::int64_t> rows(24);
-    engine.check(layline_cache_read(engine.get(), "positions", LAYLINE_I64, rows.data(), 24));
+    engine.check(layline_cache_read(engine.get(), "positions", LAYLINE_I64,
+                                    rows.data(), 24));
     CHECK(rows == positions);
-    other.check(layline_cache_bind(other.get(), "positions", LAYLINE_I64, rows.data(), 24));
+    other.check(layline_cache_bind(other.get(), "positions", LAYLINE_I64,
+                                   rows.data(), 24));
     other.input("input_ids", {ids.begin() + 20, ids.end()});
     other.input("positions", {positions.begin() + 20, positions.end()});
     CHECK(layline_run(other.get(), 4) == LAYLINE_NOT_BOUND);
     other.check(layline_past_set(other.get(), 20));
     other.run(4);
-    CHECK(error(other.output("logits").data, {expected.begin() + 20 * 128, expected.end()}) <
-          1e-10);
+    CHECK(error(other.output("logits").data,
+                {expected.begin() + 20 * 128, expected.end()}) < 1e-10);
   }
 }

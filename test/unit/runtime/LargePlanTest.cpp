@@ -16,24 +16,33 @@ TEST_CASE("a plan of 5000 steps loads in seconds", "[plan]") {
   constexpr int kLayers = 835;
   for (int i = 0; i < kLayers; ++i) {
     std::string layer = "model.layers." + std::to_string(i);
-    norms.push_back(builder.weight(layer + ".norm", {16}, Json::array({nullptr})));
+    norms.push_back(
+        builder.weight(layer + ".norm", {16}, Json::array({nullptr})));
     ups.push_back(builder.weight(layer + ".up", {16, 16}, {inner, nullptr}));
-    downs.push_back(builder.weight(layer + ".down", {16, 16}, {nullptr, inner}));
+    downs.push_back(
+        builder.weight(layer + ".down", {16, 16}, {nullptr, inner}));
   }
   builder.variant("v", 1, 64);
   Json whole = {nullptr, nullptr}, shape = {"tokens", 16};
   std::string x = builder.buffer(shape, whole);
-  builder.step("embedding", {{"ids", builder.input("input_ids")}, {"weight", table}, {"output", x}});
+  builder.step(
+      "embedding",
+      {{"ids", builder.input("input_ids")}, {"weight", table}, {"output", x}});
   for (int i = 0; i < kLayers; ++i) {
-    std::string y = builder.buffer(shape, whole), h = builder.buffer(shape, {nullptr, inner}),
-                partial = builder.buffer(shape, whole, true), sum = builder.buffer(shape, whole),
+    std::string y = builder.buffer(shape, whole),
+                h = builder.buffer(shape, {nullptr, inner}),
+                partial = builder.buffer(shape, whole, true),
+                sum = builder.buffer(shape, whole),
                 next = builder.buffer(shape, whole);
     builder.step("norm", {{"input", x}, {"weight", norms[i]}, {"output", y}},
                  {{"norm", "rms"}, {"eps", 1e-5}, {"weight_offset", 0.0}});
     builder.step("linear", {{"input", y}, {"weight", ups[i]}, {"output", h}});
-    builder.step("activation", {{"input", h}, {"output", h}}, {{"function", "silu"}});
-    builder.step("linear", {{"input", h}, {"weight", downs[i]}, {"output", partial}});
-    builder.step("all_reduce", {{"input", partial}, {"output", sum}}, {{"group", "tp"}});
+    builder.step("activation", {{"input", h}, {"output", h}},
+                 {{"function", "silu"}});
+    builder.step("linear",
+                 {{"input", h}, {"weight", downs[i]}, {"output", partial}});
+    builder.step("all_reduce", {{"input", partial}, {"output", sum}},
+                 {{"group", "tp"}});
     builder.step("add", {{"inputs", {x, sum}}, {"output", next}});
     x = next;
   }
@@ -41,9 +50,11 @@ TEST_CASE("a plan of 5000 steps loads in seconds", "[plan]") {
   std::string text = builder.finish().dump(1);
   auto begin = std::chrono::steady_clock::now();
   char *report = nullptr;
-  CHECK(layline_plan_check_memory(text.data(), text.size(), "plan", &report) == LAYLINE_OK);
+  CHECK(layline_plan_check_memory(text.data(), text.size(), "plan", &report) ==
+        LAYLINE_OK);
   double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+          .count();
   CHECK(std::string(report) == "");
   layline_string_free(report);
   INFO(text.size() << " bytes, " << seconds << " s");

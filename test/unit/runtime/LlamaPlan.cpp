@@ -6,13 +6,15 @@ namespace layline::test {
 namespace {
 
 // test/golden/llama/config.json
-constexpr std::int64_t kLayers = 2, kHidden = 64, kInner = 32, kHeads = 8, kKvHeads = 2,
-                       kWidth = 16, kVocabulary = 128, kMaxTokens = 64;
+constexpr std::int64_t kLayers = 2, kHidden = 64, kInner = 32, kHeads = 8,
+                       kKvHeads = 2, kWidth = 16, kVocabulary = 128,
+                       kMaxTokens = 64;
 
 /// Llama 3.1's RoPE scaling (transformers/modeling_rope_utils.py,
 /// _compute_llama3_parameters) with the factors of the config.
 std::vector<double> inverseFrequencies() {
-  constexpr double kTheta = 10000, kFactor = 8, kLow = 1, kHigh = 4, kOriginal = 64;
+  constexpr double kTheta = 10000, kFactor = 8, kLow = 1, kHigh = 4,
+                   kOriginal = 64;
   std::vector<double> result;
   for (std::int64_t i = 0; i < kWidth / 2; ++i) {
     double f = std::pow(kTheta, -2.0 * static_cast<double>(i) / kWidth);
@@ -39,60 +41,78 @@ public:
                      {b.block(kVocabulary), nullptr});
     for (std::int64_t i = 0; i < kLayers; ++i)
       layers.push_back(layerWeights("model.layers." + std::to_string(i) + "."));
-    finalNorm = b.weight("model.norm.weight", {kHidden}, Json::array({nullptr}));
-    head = b.weight("lm_head.weight", {kVocabulary, kHidden}, {b.block(kVocabulary), nullptr});
+    finalNorm =
+        b.weight("model.norm.weight", {kHidden}, Json::array({nullptr}));
+    head = b.weight("lm_head.weight", {kVocabulary, kHidden},
+                    {b.block(kVocabulary), nullptr});
     for (std::int64_t i = 0; i < kLayers; ++i)
       for (const char *plane : {"key", "value"})
-        b.cache("layer." + std::to_string(i) + "." + plane, i, plane, {kKvHeads, kWidth},
+        b.cache("layer." + std::to_string(i) + "." + plane, i, plane,
+                {kKvHeads, kWidth},
                 {nullptr, b.readers(kKvHeads, kHeads), nullptr});
     b.cache("positions", -1, "positions", {}, Json::array({nullptr}));
   }
 
-  void variant(const std::string &id, std::int64_t min, std::int64_t max, Boundaries form);
+  void variant(const std::string &id, std::int64_t min, std::int64_t max,
+               Boundaries form);
 
   PlanBuilder b;
 
 private:
   LayerWeights layerWeights(const std::string &prefix) {
-    Json heads = b.block(kHeads, kWidth), kv = b.readers(kKvHeads, kHeads, kWidth),
-         inner = b.block(kInner);
+    Json heads = b.block(kHeads, kWidth),
+         kv = b.readers(kKvHeads, kHeads, kWidth), inner = b.block(kInner);
     std::string a = prefix + "self_attn.", m = prefix + "mlp.";
     LayerWeights w;
-    w.inputNorm = b.weight(prefix + "input_layernorm.weight", {kHidden}, Json::array({nullptr}));
-    w.q = b.weight(a + "q_proj.weight", {kHeads * kWidth, kHidden}, {heads, nullptr});
-    w.k = b.weight(a + "k_proj.weight", {kKvHeads * kWidth, kHidden}, {kv, nullptr});
-    w.v = b.weight(a + "v_proj.weight", {kKvHeads * kWidth, kHidden}, {kv, nullptr});
-    w.o = b.weight(a + "o_proj.weight", {kHidden, kHeads * kWidth}, {nullptr, heads});
-    w.postNorm =
-        b.weight(prefix + "post_attention_layernorm.weight", {kHidden}, Json::array({nullptr}));
-    w.gate = b.weight(m + "gate_proj.weight", {kInner, kHidden}, {inner, nullptr});
+    w.inputNorm = b.weight(prefix + "input_layernorm.weight", {kHidden},
+                           Json::array({nullptr}));
+    w.q = b.weight(a + "q_proj.weight", {kHeads * kWidth, kHidden},
+                   {heads, nullptr});
+    w.k = b.weight(a + "k_proj.weight", {kKvHeads * kWidth, kHidden},
+                   {kv, nullptr});
+    w.v = b.weight(a + "v_proj.weight", {kKvHeads * kWidth, kHidden},
+                   {kv, nullptr});
+    w.o = b.weight(a + "o_proj.weight", {kHidden, kHeads * kWidth},
+                   {nullptr, heads});
+    w.postNorm = b.weight(prefix + "post_attention_layernorm.weight", {kHidden},
+                          Json::array({nullptr}));
+    w.gate =
+        b.weight(m + "gate_proj.weight", {kInner, kHidden}, {inner, nullptr});
     w.up = b.weight(m + "up_proj.weight", {kInner, kHidden}, {inner, nullptr});
-    w.down = b.weight(m + "down_proj.weight", {kHidden, kInner}, {nullptr, inner});
+    w.down =
+        b.weight(m + "down_proj.weight", {kHidden, kInner}, {nullptr, inner});
     return w;
   }
 
-  std::string hidden(bool byRows, bool owes, const std::string &kind = "activation") {
-    return b.buffer({"tokens", kHidden}, {byRows ? b.block("tokens") : Json(), nullptr}, owes, "",
+  std::string hidden(bool byRows, bool owes,
+                     const std::string &kind = "activation") {
+    return b.buffer({"tokens", kHidden},
+                    {byRows ? b.block("tokens") : Json(), nullptr}, owes, "",
                     kind);
   }
-  Json normAttrs() const { return {{"norm", "rms"}, {"eps", 1e-5}, {"weight_offset", 0.0}}; }
+  Json normAttrs() const {
+    return {{"norm", "rms"}, {"eps", 1e-5}, {"weight_offset", 0.0}};
+  }
 
-  std::string attention(const LayerWeights &w, std::int64_t layer, const std::string &x,
-                        const std::string &positions);
+  std::string attention(const LayerWeights &w, std::int64_t layer,
+                        const std::string &x, const std::string &positions);
   std::string mlp(const LayerWeights &w, const std::string &x);
   /// Sum what `partial` owes, add the residual, norm: the normed value held
   /// whole. The residual stays in the form of the boundaries.
-  std::string boundary(Boundaries form, const std::string &partial, std::string &residual,
-                       const std::string &weight, const std::string &branchName,
+  std::string boundary(Boundaries form, const std::string &partial,
+                       std::string &residual, const std::string &weight,
+                       const std::string &branchName,
                        const std::string &sumName, const std::string &normName);
 
   std::string embed, finalNorm, head;
   std::vector<LayerWeights> layers;
 };
 
-std::string Llama::attention(const LayerWeights &w, std::int64_t layer, const std::string &x,
+std::string Llama::attention(const LayerWeights &w, std::int64_t layer,
+                             const std::string &x,
                              const std::string &positions) {
-  Json heads = b.block(kHeads, kWidth), kv = b.readers(kKvHeads, kHeads, kWidth);
+  Json heads = b.block(kHeads, kWidth),
+       kv = b.readers(kKvHeads, kHeads, kWidth);
   auto viewed = [](const std::string &buffer, std::int64_t count) {
     return Json{{"buffer", buffer}, {"shape", {"tokens", count, kWidth}}};
   };
@@ -107,19 +127,38 @@ std::string Llama::attention(const LayerWeights &w, std::int64_t layer, const st
   std::string rotated =
       b.buffer({"tokens", kHeads, kWidth}, {nullptr, b.block(kHeads), nullptr});
   std::string prefix = "layer." + std::to_string(layer) + ".";
-  b.step("rope", {{"input", viewed(q, kHeads)}, {"positions", positions}, {"table", "rope"},
-                  {"output", rotated}},
-         rope, layer == 0 ? std::vector<std::string>{prefix + "q_rope"} : std::vector<std::string>{});
-  b.step("rope", {{"input", viewed(k, kKvHeads)}, {"positions", positions}, {"table", "rope"},
-                  {"output", viewed(k, kKvHeads)}},
-         rope, layer == 0 ? std::vector<std::string>{prefix + "k_rope"} : std::vector<std::string>{});
-  b.step("cache_append", {{"input", viewed(k, kKvHeads)}, {"cache", prefix + "key"}});
-  b.step("cache_append", {{"input", viewed(v, kKvHeads)}, {"cache", prefix + "value"}});
+  b.step("rope",
+         {{"input", viewed(q, kHeads)},
+          {"positions", positions},
+          {"table", "rope"},
+          {"output", rotated}},
+         rope,
+         layer == 0 ? std::vector<std::string>{prefix + "q_rope"}
+                    : std::vector<std::string>{});
+  b.step("rope",
+         {{"input", viewed(k, kKvHeads)},
+          {"positions", positions},
+          {"table", "rope"},
+          {"output", viewed(k, kKvHeads)}},
+         rope,
+         layer == 0 ? std::vector<std::string>{prefix + "k_rope"}
+                    : std::vector<std::string>{});
+  b.step("cache_append",
+         {{"input", viewed(k, kKvHeads)}, {"cache", prefix + "key"}});
+  b.step("cache_append",
+         {{"input", viewed(v, kKvHeads)}, {"cache", prefix + "value"}});
   std::string mixed = b.buffer({"tokens", kHeads * kWidth}, {nullptr, heads});
-  b.step("attention", {{"query", rotated}, {"keys", prefix + "key"}, {"values", prefix + "value"},
-                       {"positions", positions}, {"key_positions", "positions"},
-                       {"output", viewed(mixed, kHeads)}},
-         {{"scale", 0.25}, {"causal", true}, {"heads", kHeads}, {"kv_heads", kKvHeads}});
+  b.step("attention",
+         {{"query", rotated},
+          {"keys", prefix + "key"},
+          {"values", prefix + "value"},
+          {"positions", positions},
+          {"key_positions", "positions"},
+          {"output", viewed(mixed, kHeads)}},
+         {{"scale", 0.25},
+          {"causal", true},
+          {"heads", kHeads},
+          {"kv_heads", kKvHeads}});
   std::string partial = hidden(false, true);
   b.step("linear", {{"input", mixed}, {"weight", w.o}, {"output", partial}});
   return partial;
@@ -138,15 +177,18 @@ std::string Llama::mlp(const LayerWeights &w, const std::string &x) {
   return partial;
 }
 
-std::string Llama::boundary(Boundaries form, const std::string &partial, std::string &residual,
-                            const std::string &weight, const std::string &branchName,
-                            const std::string &sumName, const std::string &normName) {
+std::string Llama::boundary(Boundaries form, const std::string &partial,
+                            std::string &residual, const std::string &weight,
+                            const std::string &branchName,
+                            const std::string &sumName,
+                            const std::string &normName) {
   std::vector<std::string> branch, sum = {sumName}, normed = {normName};
   if (!branchName.empty())
     branch = {branchName};
   bool byRows = form != Boundaries::Whole;
   bool isFused = form == Boundaries::Fused;
-  std::string reduced = hidden(byRows, false, isFused ? "register" : "activation");
+  std::string reduced =
+      hidden(byRows, false, isFused ? "register" : "activation");
   std::string next = hidden(byRows, false);
   std::string y = hidden(byRows, false, isFused ? "register" : "activation");
   Json reduceAttrs = {{"group", "tp"}};
@@ -165,8 +207,8 @@ std::string Llama::boundary(Boundaries form, const std::string &partial, std::st
              b.bodyStep("norm", normArgs, normAttrs(), normed),
              b.bodyStep("all_gather", gatherArgs, rows)});
   } else {
-    b.step(byRows ? "reduce_scatter" : "all_reduce", reduceArgs, byRows ? rows : reduceAttrs,
-           branch);
+    b.step(byRows ? "reduce_scatter" : "all_reduce", reduceArgs,
+           byRows ? rows : reduceAttrs, branch);
     b.step("add", addArgs, Json::object(), sum);
     b.step("norm", normArgs, normAttrs(), normed);
     if (byRows)
@@ -176,33 +218,39 @@ std::string Llama::boundary(Boundaries form, const std::string &partial, std::st
   return result;
 }
 
-void Llama::variant(const std::string &id, std::int64_t min, std::int64_t max, Boundaries form) {
+void Llama::variant(const std::string &id, std::int64_t min, std::int64_t max,
+                    Boundaries form) {
   b.variant(id, min, max);
   std::string ids = b.input("input_ids"), positions = b.input("positions");
   b.step("cache_append", {{"input", positions}, {"cache", "positions"}});
   std::string partial = hidden(false, true), residual = hidden(false, false);
   b.step("embedding", {{"ids", ids}, {"weight", embed}, {"output", partial}});
-  b.step("all_reduce", {{"input", partial}, {"output", residual}}, {{"group", "tp"}},
-         {"layer.0.input"});
+  b.step("all_reduce", {{"input", partial}, {"output", residual}},
+         {{"group", "tp"}}, {"layer.0.input"});
   std::string x = hidden(false, false);
-  b.step("norm", {{"input", residual}, {"weight", layers[0].inputNorm}, {"output", x}},
+  b.step("norm",
+         {{"input", residual}, {"weight", layers[0].inputNorm}, {"output", x}},
          normAttrs(), {"layer.0.input_norm"});
   if (form != Boundaries::Whole) {
     std::string rows = hidden(true, false);
-    b.step("slice", {{"input", residual}, {"output", rows}}, {{"dim", 0}, {"range", "tokens/tp"}});
+    b.step("slice", {{"input", residual}, {"output", rows}},
+           {{"dim", 0}, {"range", "tokens/tp"}});
     residual = rows;
   }
   for (std::int64_t i = 0; i < kLayers; ++i) {
     std::string prefix = "layer." + std::to_string(i) + ".";
-    x = boundary(form, attention(layers[i], i, x, positions), residual, layers[i].postNorm,
-                 prefix + "attn_out", "mid." + prefix, prefix + "post_attn_norm");
+    x = boundary(form, attention(layers[i], i, x, positions), residual,
+                 layers[i].postNorm, prefix + "attn_out", "mid." + prefix,
+                 prefix + "post_attn_norm");
     bool isLast = i + 1 == kLayers;
     std::string weight = isLast ? finalNorm : layers[i + 1].inputNorm;
     x = boundary(form, mlp(layers[i], x), residual, weight, prefix + "mlp_out",
                  prefix + "output",
-                 isLast ? "final_norm" : "layer." + std::to_string(i + 1) + ".input_norm");
+                 isLast ? "final_norm"
+                        : "layer." + std::to_string(i + 1) + ".input_norm");
   }
-  std::string parts = b.buffer({"tokens", kVocabulary}, {nullptr, b.block(kVocabulary)});
+  std::string parts =
+      b.buffer({"tokens", kVocabulary}, {nullptr, b.block(kVocabulary)});
   std::string logits = b.buffer({"tokens", kVocabulary}, {nullptr, nullptr});
   b.step("linear", {{"input", x}, {"weight", head}, {"output", parts}});
   b.step("all_gather", {{"input", parts}, {"output", logits}},
@@ -212,7 +260,8 @@ void Llama::variant(const std::string &id, std::int64_t min, std::int64_t max, B
 
 } // namespace
 
-Json llamaPlan(std::int64_t ranks, Boundaries boundaries, std::int64_t wholeBelow) {
+Json llamaPlan(std::int64_t ranks, Boundaries boundaries,
+               std::int64_t wholeBelow) {
   Llama llama(ranks);
   llama.b.block("tokens");
   if (wholeBelow > 1)

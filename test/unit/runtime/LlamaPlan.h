@@ -14,7 +14,8 @@ enum class Boundaries {
 };
 
 /// Tokens below `wholeBelow` run a variant with whole boundaries.
-Json llamaPlan(std::int64_t ranks, Boundaries boundaries, std::int64_t wholeBelow = 1);
+Json llamaPlan(std::int64_t ranks, Boundaries boundaries,
+               std::int64_t wholeBelow = 1);
 
 } // namespace layline::test
 

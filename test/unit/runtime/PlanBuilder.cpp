@@ -7,7 +7,9 @@ namespace layline::test {
 namespace {
 
 std::int64_t sizeOf(const std::string &dtype) {
-  return dtype == "bf16" || dtype == "f16" ? 2 : dtype == "f32" || dtype == "i32" ? 4 : 8;
+  return dtype == "bf16" || dtype == "f16"  ? 2
+         : dtype == "f32" || dtype == "i32" ? 4
+                                            : 8;
 }
 
 bool isOutput(const std::string &kind, const std::string &argument) {
@@ -17,8 +19,9 @@ bool isOutput(const std::string &kind, const std::string &argument) {
 
 } // namespace
 
-void forEachBuffer(const Json &step,
-                   const std::function<void(const std::string &, bool)> &visit) {
+void forEachBuffer(
+    const Json &step,
+    const std::function<void(const std::string &, bool)> &visit) {
   if (step.contains("body")) {
     for (const Json &inner : step["body"])
       forEachBuffer(inner, visit);
@@ -32,30 +35,44 @@ void forEachBuffer(const Json &step,
     else
       list.push_back(value);
     for (const Json &one : list)
-      visit(one.is_object() ? one["buffer"].get<std::string>() : one.get<std::string>(), isWrite);
+      visit(one.is_object() ? one["buffer"].get<std::string>()
+                            : one.get<std::string>(),
+            isWrite);
   }
 }
 
-PlanBuilder::PlanBuilder(std::int64_t ranks, std::int64_t maxTokens, const std::string &dtype)
+PlanBuilder::PlanBuilder(std::int64_t ranks, std::int64_t maxTokens,
+                         const std::string &dtype)
     : ranks_(ranks), maxTokens_(maxTokens), dtype_(dtype) {
   plan_ = Json{
       {"schema", "layline.launch_plan"},
       {"version", {{"major", 1}, {"minor", 0}}},
       {"requires", Json::array({"kv_cache", "fused_steps"})},
       {"producer", {{"tool", "test"}, {"version", "0"}}},
-      {"source", {{"config", "none"}, {"digest", ""}, {"model_type", "none"}, {"layers", 1}}},
+      {"source",
+       {{"config", "none"},
+        {"digest", ""},
+        {"model_type", "none"},
+        {"layers", 1}}},
       {"target", {{"name", "test"}, {"dtype", dtype}}},
-      {"symbols", Json::array({{{"name", "tokens"}, {"min", 1}, {"max", maxTokens}},
-                               {{"name", "past"}, {"min", 0}, {"max", 256}}})},
+      {"symbols",
+       Json::array({{{"name", "tokens"}, {"min", 1}, {"max", maxTokens}},
+                    {{"name", "past"}, {"min", 0}, {"max", 256}}})},
       {"mesh", Json::array({{{"axis", "tp"}, {"size", ranks}}})},
-      {"groups", Json::array({{{"id", "tp"}, {"axes", {"tp"}}, {"ranks", ranks}}})},
+      {"groups",
+       Json::array({{{"id", "tp"}, {"axes", {"tp"}}, {"ranks", ranks}}})},
       {"ranges", Json::array()},
-      {"inputs", Json::array({{{"id", "input_ids"}, {"dtype", "i64"}, {"shape", {"tokens"}}},
-                              {{"id", "positions"}, {"dtype", "i64"}, {"shape", {"tokens"}}}})},
+      {"inputs",
+       Json::array(
+           {{{"id", "input_ids"}, {"dtype", "i64"}, {"shape", {"tokens"}}},
+            {{"id", "positions"}, {"dtype", "i64"}, {"shape", {"tokens"}}}})},
       {"caches", Json::array()},
       {"tables", Json::array()},
       {"weights", Json::array()},
-      {"flags", Json::array({{{"id", "f.tp"}, {"group", "tp"}, {"scope", "system"}, {"reset", "epoch"}}})},
+      {"flags", Json::array({{{"id", "f.tp"},
+                              {"group", "tp"},
+                              {"scope", "system"},
+                              {"reset", "epoch"}}})},
       {"kernels", Json::array()},
       {"streams", Json::array({{{"id", "compute"}}, {{"id", "comm"}}})},
       {"variants", Json::array()}};
@@ -65,49 +82,72 @@ PlanBuilder::PlanBuilder(std::int64_t ranks, std::int64_t maxTokens, const std::
 }
 
 Json PlanBuilder::block(const Json &extent, std::int64_t unit) {
-  std::string id = (extent.is_string() ? extent.get<std::string>() : "n" + extent.dump()) + "/tp";
+  std::string id =
+      (extent.is_string() ? extent.get<std::string>() : "n" + extent.dump()) +
+      "/tp";
   auto known = [&](const Json &range) { return range["id"] == id; };
   if (std::none_of(plan_["ranges"].begin(), plan_["ranges"].end(), known)) {
-    Json quotient = {"floordiv", extent, ranks_}, remainder = {"mod", extent, ranks_};
-    Json begin = {"add", {"mul", "rank.tp", quotient}, {"min", "rank.tp", remainder}};
-    Json size = {"add", quotient, {"min", 1, {"max", 0, {"sub", remainder, "rank.tp"}}}};
-    plan_["ranges"].push_back({{"id", id}, {"axis", "tp"}, {"extent", extent}, {"kind", "block"},
-                               {"segments", Json::array({{{"begin", begin}, {"size", size}}})}});
+    Json quotient = {"floordiv", extent, ranks_},
+         remainder = {"mod", extent, ranks_};
+    Json begin = {
+        "add", {"mul", "rank.tp", quotient}, {"min", "rank.tp", remainder}};
+    Json size = {
+        "add", quotient, {"min", 1, {"max", 0, {"sub", remainder, "rank.tp"}}}};
+    plan_["ranges"].push_back(
+        {{"id", id},
+         {"axis", "tp"},
+         {"extent", extent},
+         {"kind", "block"},
+         {"segments", Json::array({{{"begin", begin}, {"size", size}}})}});
   }
   return {{"range", id}, {"unit", unit}};
 }
 
-Json PlanBuilder::readers(std::int64_t kvHeads, std::int64_t heads, std::int64_t unit) {
-  std::string id = "kv" + std::to_string(kvHeads) + "of" + std::to_string(heads) + "/tp";
+Json PlanBuilder::readers(std::int64_t kvHeads, std::int64_t heads,
+                          std::int64_t unit) {
+  std::string id =
+      "kv" + std::to_string(kvHeads) + "of" + std::to_string(heads) + "/tp";
   auto known = [&](const Json &range) { return range["id"] == id; };
   if (std::none_of(plan_["ranges"].begin(), plan_["ranges"].end(), known)) {
-    std::int64_t quotient = heads / ranks_, remainder = heads % ranks_, share = heads / kvHeads;
-    Json first = {"add", {"mul", "rank.tp", quotient}, {"min", "rank.tp", remainder}};
-    Json count = {"add", quotient, {"min", 1, {"max", 0, {"sub", remainder, "rank.tp"}}}};
+    std::int64_t quotient = heads / ranks_, remainder = heads % ranks_,
+                 share = heads / kvHeads;
+    Json first = {
+        "add", {"mul", "rank.tp", quotient}, {"min", "rank.tp", remainder}};
+    Json count = {
+        "add", quotient, {"min", 1, {"max", 0, {"sub", remainder, "rank.tp"}}}};
     Json begin = {"floordiv", first, share};
-    Json size = {"mul", {"min", 1, count},
+    Json size = {"mul",
+                 {"min", 1, count},
                  {"sub", {"ceildiv", {"add", first, count}, share}, begin}};
-    plan_["ranges"].push_back({{"id", id}, {"axis", "tp"}, {"extent", kvHeads}, {"kind", "readers"},
-                               {"of", heads},
-                               {"segments", Json::array({{{"begin", begin}, {"size", size}}})}});
+    plan_["ranges"].push_back(
+        {{"id", id},
+         {"axis", "tp"},
+         {"extent", kvHeads},
+         {"kind", "readers"},
+         {"of", heads},
+         {"segments", Json::array({{{"begin", begin}, {"size", size}}})}});
   }
   return {{"range", id}, {"unit", unit}};
 }
 
-std::int64_t PlanBuilder::largestPart(const Json &id, std::int64_t tokens) const {
+std::int64_t PlanBuilder::largestPart(const Json &id,
+                                      std::int64_t tokens) const {
   for (const Json &range : plan_["ranges"]) {
     if (range["id"] != id)
       continue;
-    std::int64_t extent =
-        range["extent"].is_string() ? tokens : range["extent"].get<std::int64_t>();
+    std::int64_t extent = range["extent"].is_string()
+                              ? tokens
+                              : range["extent"].get<std::int64_t>();
     if (range["kind"] == "block")
       return (extent + ranks_ - 1) / ranks_;
     std::int64_t heads = range["of"], share = heads / extent, largest = 0;
     for (std::int64_t rank = 0; rank < ranks_; ++rank) {
-      std::int64_t first = rank * (heads / ranks_) + std::min(rank, heads % ranks_);
+      std::int64_t first =
+          rank * (heads / ranks_) + std::min(rank, heads % ranks_);
       std::int64_t count = heads / ranks_ + (rank < heads % ranks_ ? 1 : 0);
       if (count > 0)
-        largest = std::max(largest, (first + count - 1) / share - first / share + 1);
+        largest =
+            std::max(largest, (first + count - 1) / share - first / share + 1);
     }
     return largest;
   }
@@ -118,64 +158,82 @@ std::int64_t PlanBuilder::localElements(const Json &shape, const Json &dims,
                                         std::int64_t tokens) const {
   std::int64_t count = 1;
   for (std::size_t i = 0; i < shape.size(); ++i)
-    count *= !dims[i].is_null()
-                 ? largestPart(dims[i]["range"], tokens) * dims[i]["unit"].get<std::int64_t>()
+    count *= !dims[i].is_null() ? largestPart(dims[i]["range"], tokens) *
+                                      dims[i]["unit"].get<std::int64_t>()
              : shape[i].is_string() ? tokens
                                     : shape[i].get<std::int64_t>();
   return count;
 }
 
-std::string PlanBuilder::weight(const std::string &key, const std::vector<std::int64_t> &shape,
+std::string PlanBuilder::weight(const std::string &key,
+                                const std::vector<std::int64_t> &shape,
                                 const Json &dims, const Json &extra) {
   std::string id = "w" + std::to_string(plan_["weights"].size());
-  Json entry = {{"id", id}, {"key", key}, {"dtype", dtype_}, {"stored_shape", shape}};
+  Json entry = {
+      {"id", id}, {"key", key}, {"dtype", dtype_}, {"stored_shape", shape}};
   for (const auto &[name, value] : extra.items())
     entry[name] = value;
   entry["shape"] = shape;
   if (extra.contains("rows"))
-    entry["shape"][0] = extra["rows"][1].get<std::int64_t>() - extra["rows"][0].get<std::int64_t>();
+    entry["shape"][0] = extra["rows"][1].get<std::int64_t>() -
+                        extra["rows"][0].get<std::int64_t>();
   if (extra.contains("stack"))
     entry["shape"].insert(entry["shape"].begin(), extra["stack"]["count"]);
   entry["layout"] = {{"dims", dims}};
-  entry["bytes_per_rank"] = localElements(entry["shape"], dims, 1) * sizeOf(dtype_);
+  entry["bytes_per_rank"] =
+      localElements(entry["shape"], dims, 1) * sizeOf(dtype_);
   plan_["weights"].push_back(entry);
   return id;
 }
 
-void PlanBuilder::cache(const std::string &id, std::int64_t layer, const std::string &plane,
-                        const std::vector<std::int64_t> &rowShape, const Json &dims) {
-  plan_["caches"].push_back({{"id", id}, {"layer", layer}, {"plane", plane},
+void PlanBuilder::cache(const std::string &id, std::int64_t layer,
+                        const std::string &plane,
+                        const std::vector<std::int64_t> &rowShape,
+                        const Json &dims) {
+  plan_["caches"].push_back({{"id", id},
+                             {"layer", layer},
+                             {"plane", plane},
                              {"dtype", plane == "positions" ? "i64" : dtype_},
-                             {"row_shape", rowShape}, {"layout", {{"dims", dims}}}});
+                             {"row_shape", rowShape},
+                             {"layout", {{"dims", dims}}}});
 }
 
-void PlanBuilder::table(const std::string &id, const std::vector<double> &invFreq,
-                        const Json &extra) {
+void PlanBuilder::table(const std::string &id,
+                        const std::vector<double> &invFreq, const Json &extra) {
   Json entry = {{"id", id}, {"attention_factor", 1.0}, {"inv_freq", invFreq}};
   for (const auto &[name, value] : extra.items())
     entry[name] = value;
   plan_["tables"].push_back(entry);
 }
 
-std::string PlanBuilder::kernel(const std::vector<std::string> &ops, bool hasGroup) {
+std::string PlanBuilder::kernel(const std::vector<std::string> &ops,
+                                bool hasGroup) {
   std::string id = "k" + std::to_string(plan_["kernels"].size());
-  Json entry = {{"id", id}, {"ops", ops}, {"dtype", dtype_}, {"cooperative", hasGroup}};
+  Json entry = {
+      {"id", id}, {"ops", ops}, {"dtype", dtype_}, {"cooperative", hasGroup}};
   if (hasGroup)
     entry["group"] = "tp";
   plan_["kernels"].push_back(entry);
   return id;
 }
 
-void PlanBuilder::variant(const std::string &id, std::int64_t min, std::int64_t max) {
+void PlanBuilder::variant(const std::string &id, std::int64_t min,
+                          std::int64_t max) {
   finishVariant();
-  variant_ = Json{{"id", id}, {"tokens", {{"min", min}, {"max", max}}}, {"boundaries", "test"},
-                  {"arenas", Json::array()}, {"buffers", Json::array()},
-                  {"steps", Json::array()}, {"outputs", Json::array()}};
+  variant_ = Json{{"id", id},
+                  {"tokens", {{"min", min}, {"max", max}}},
+                  {"boundaries", "test"},
+                  {"arenas", Json::array()},
+                  {"buffers", Json::array()},
+                  {"steps", Json::array()},
+                  {"outputs", Json::array()}};
 }
 
 std::string PlanBuilder::input(const std::string &id) {
   std::string name = "b" + std::to_string(nextBuffer_++);
-  variant_["buffers"].push_back({{"id", name}, {"class", "input"}, {"dtype", "i64"},
+  variant_["buffers"].push_back({{"id", name},
+                                 {"class", "input"},
+                                 {"dtype", "i64"},
                                  {"shape", Json::array({"tokens"})},
                                  {"layout", {{"dims", Json::array({nullptr})}}},
                                  {"input", id}});
@@ -183,23 +241,27 @@ std::string PlanBuilder::input(const std::string &id) {
 }
 
 std::string PlanBuilder::buffer(const Json &shape, const Json &dims, bool owes,
-                                const std::string &dtype, const std::string &kind) {
+                                const std::string &dtype,
+                                const std::string &kind) {
   std::string name = "b" + std::to_string(nextBuffer_++);
   Json layout = {{"dims", dims}};
   if (owes)
     layout["owes"] = Json::array({"tp"});
-  variant_["buffers"].push_back({{"id", name}, {"class", kind},
-                                 {"dtype", dtype.empty() ? dtype_ : dtype}, {"shape", shape},
+  variant_["buffers"].push_back({{"id", name},
+                                 {"class", kind},
+                                 {"dtype", dtype.empty() ? dtype_ : dtype},
+                                 {"shape", shape},
                                  {"layout", layout}});
   return name;
 }
 
 bool PlanBuilder::isCollective(const std::string &kind) const {
-  return kind == "all_reduce" || kind == "reduce_scatter" || kind == "all_gather" ||
-         kind == "broadcast";
+  return kind == "all_reduce" || kind == "reduce_scatter" ||
+         kind == "all_gather" || kind == "broadcast";
 }
 
-Json PlanBuilder::bodyStep(const std::string &kind, const Json &args, const Json &attrs,
+Json PlanBuilder::bodyStep(const std::string &kind, const Json &args,
+                           const Json &attrs,
                            const std::vector<std::string> &names) {
   Json step = {{"id", "s" + std::to_string(nextStep_++)}, {"kind", kind}};
   if (!names.empty())
@@ -210,7 +272,8 @@ Json PlanBuilder::bodyStep(const std::string &kind, const Json &args, const Json
   return step;
 }
 
-std::string PlanBuilder::step(const std::string &kind, const Json &args, const Json &attrs,
+std::string PlanBuilder::step(const std::string &kind, const Json &args,
+                              const Json &attrs,
                               const std::vector<std::string> &names) {
   Json step = bodyStep(kind, args, attrs, names);
   step["stream"] = "compute";
@@ -228,8 +291,10 @@ std::string PlanBuilder::fused(const Json &inputs, const Json &outputs,
     ops.push_back(inner["kind"]);
     hasGroup = hasGroup || isCollective(ops.back());
   }
-  Json step = {{"id", "s" + std::to_string(nextStep_++)}, {"kind", "fused"},
-               {"stream", "compute"}, {"args", {{"inputs", inputs}, {"outputs", outputs}}},
+  Json step = {{"id", "s" + std::to_string(nextStep_++)},
+               {"kind", "fused"},
+               {"stream", "compute"},
+               {"args", {{"inputs", inputs}, {"outputs", outputs}}},
                {"attrs", {{"kernel", kernel(ops, hasGroup)}}}};
   if (hasGroup)
     step["flag"] = "f.tp";
@@ -245,7 +310,8 @@ void PlanBuilder::output(const std::string &id, const std::string &buffer) {
   variant_["outputs"].push_back({{"id", id}, {"buffer", buffer}});
 }
 
-void PlanBuilder::findLives(Json &variant, std::map<std::string, std::pair<int, int>> &lives) {
+void PlanBuilder::findLives(Json &variant,
+                            std::map<std::string, std::pair<int, int>> &lives) {
   std::map<std::string, std::string> writers;
   int at = 0;
   for (Json &step : variant["steps"]) {
@@ -256,8 +322,8 @@ void PlanBuilder::findLives(Json &variant, std::map<std::string, std::pair<int, 
       life->second.second = at;
       if (isWrite)
         own[id] = step["id"];
-      else if (writers.count(id) &&
-               std::find(after.begin(), after.end(), writers[id]) == after.end())
+      else if (writers.count(id) && std::find(after.begin(), after.end(),
+                                              writers[id]) == after.end())
         after.push_back(writers[id]);
     });
     for (auto &[id, writer] : own)
@@ -267,13 +333,14 @@ void PlanBuilder::findLives(Json &variant, std::map<std::string, std::pair<int, 
   }
 }
 
-void PlanBuilder::placeBuffers(Json &variant,
-                               const std::map<std::string, std::pair<int, int>> &lives) {
+void PlanBuilder::placeBuffers(
+    Json &variant, const std::map<std::string, std::pair<int, int>> &lives) {
   struct Placed {
     std::int64_t offset, bytes;
     int first, last;
   };
-  std::map<std::string, std::vector<Placed>> arenas{{"float", {}}, {"int", {}}, {"register", {}}};
+  std::map<std::string, std::vector<Placed>> arenas{
+      {"float", {}}, {"int", {}}, {"register", {}}};
   std::int64_t tokens = variant["tokens"]["max"];
   int last = static_cast<int>(variant["steps"].size()) - 1;
   for (Json &buffer : variant["buffers"]) {
@@ -286,8 +353,11 @@ void PlanBuilder::placeBuffers(Json &variant,
     auto life = lives.at(buffer["id"]);
     if (buffer["class"] == "output")
       life.second = last;
-    Placed placed{0, localElements(buffer["shape"], buffer["layout"]["dims"], tokens) * sizeOf(dtype),
-                  life.first, life.second};
+    Placed placed{
+        0,
+        localElements(buffer["shape"], buffer["layout"]["dims"], tokens) *
+            sizeOf(dtype),
+        life.first, life.second};
     for (bool moved = true; moved;) {
       moved = false;
       for (const Placed &other : arenas[arena])
@@ -302,7 +372,8 @@ void PlanBuilder::placeBuffers(Json &variant,
     buffer["arena"] = arena;
     buffer["offset"] = placed.offset;
     buffer["bytes"] = placed.bytes;
-    buffer["live"] = {variant["steps"][life.first]["id"], variant["steps"][life.second]["id"]};
+    buffer["live"] = {variant["steps"][life.first]["id"],
+                      variant["steps"][life.second]["id"]};
   }
   for (const auto &[id, list] : arenas) {
     std::int64_t bytes = 0;

@@ -29,9 +29,11 @@ public:
   /// The KV heads that the rank's block of query heads reads.
   Json readers(std::int64_t kvHeads, std::int64_t heads, std::int64_t unit = 1);
 
-  std::string weight(const std::string &key, const std::vector<std::int64_t> &shape,
-                     const Json &dims, const Json &extra = Json::object());
-  void cache(const std::string &id, std::int64_t layer, const std::string &plane,
+  std::string weight(const std::string &key,
+                     const std::vector<std::int64_t> &shape, const Json &dims,
+                     const Json &extra = Json::object());
+  void cache(const std::string &id, std::int64_t layer,
+             const std::string &plane,
              const std::vector<std::int64_t> &rowShape, const Json &dims);
   void table(const std::string &id, const std::vector<double> &invFreq,
              const Json &extra = Json::object());
@@ -42,12 +44,14 @@ public:
   /// Buffers of the inputs "input_ids" and "positions".
   std::string input(const std::string &id);
   std::string buffer(const Json &shape, const Json &dims, bool owes = false,
-                     const std::string &dtype = "", const std::string &kind = "activation");
+                     const std::string &dtype = "",
+                     const std::string &kind = "activation");
   std::string step(const std::string &kind, const Json &args,
                    const Json &attrs = Json::object(),
                    const std::vector<std::string> &names = {});
   /// A fused step around steps made by bodyStep().
-  std::string fused(const Json &inputs, const Json &outputs, const std::vector<Json> &body);
+  std::string fused(const Json &inputs, const Json &outputs,
+                    const std::vector<Json> &body);
   Json bodyStep(const std::string &kind, const Json &args,
                 const Json &attrs = Json::object(),
                 const std::vector<std::string> &names = {});
@@ -59,10 +63,13 @@ public:
 
 private:
   std::int64_t largestPart(const Json &range, std::int64_t tokens) const;
-  std::int64_t localElements(const Json &shape, const Json &dims, std::int64_t tokens) const;
+  std::int64_t localElements(const Json &shape, const Json &dims,
+                             std::int64_t tokens) const;
   void finishVariant();
-  void findLives(Json &variant, std::map<std::string, std::pair<int, int>> &lives);
-  void placeBuffers(Json &variant, const std::map<std::string, std::pair<int, int>> &lives);
+  void findLives(Json &variant,
+                 std::map<std::string, std::pair<int, int>> &lives);
+  void placeBuffers(Json &variant,
+                    const std::map<std::string, std::pair<int, int>> &lives);
   bool isCollective(const std::string &kind) const;
 
   std::int64_t ranks_;
@@ -75,8 +82,9 @@ private:
 };
 
 /// Buffers that an argument list reads or writes.
-void forEachBuffer(const Json &step,
-                   const std::function<void(const std::string &id, bool isWrite)> &visit);
+void forEachBuffer(
+    const Json &step,
+    const std::function<void(const std::string &id, bool isWrite)> &visit);
 
 } // namespace layline::test
 

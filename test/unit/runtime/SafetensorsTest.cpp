@@ -64,7 +64,8 @@ TEST_CASE("tensors and metadata of a file", "[safetensors]") {
   std::memcpy(data.data(), values, 8);
   std::memcpy(data.data() + 8, &id, 8);
   std::string error;
-  auto opened = safetensors::File::open(temporary.write(file(kTwo, data)), error);
+  auto opened =
+      safetensors::File::open(temporary.write(file(kTwo, data)), error);
   REQUIRE(opened);
   CHECK(opened->metadata().at("format") == "pt");
   CHECK(opened->tensors().size() == 2);
@@ -72,7 +73,10 @@ TEST_CASE("tensors and metadata of a file", "[safetensors]") {
   CHECK(opened->readF64("a", error).value() == std::vector<double>{1.5, -2.0});
   CHECK(opened->readI64("b", error).value() == std::vector<std::int64_t>{id});
   CHECK_FALSE(opened->readF64("b", error));
-  CHECK_THAT(error, Contains("tensor 'b' has the dtype I64; F64, F32, F16 or BF16 is expected"));
+  CHECK_THAT(
+      error,
+      Contains(
+          "tensor 'b' has the dtype I64; F64, F32, F16 or BF16 is expected"));
   CHECK_FALSE(opened->readF64("c", error));
   CHECK_THAT(error, Contains("has no tensor 'c'"));
   double one = 0;
@@ -92,13 +96,16 @@ TEST_CASE("a damaged file is refused and never crashes", "[safetensors]") {
       changed[at] = byte;
       openError(changed); // either way; without a crash
     }
-  CHECK_THAT(openError(file(kTwo, data, 1ULL << 60)), Contains("its header says it has"));
-  CHECK_THAT(openError(file(kTwo, data, ~0ULL - 1)), Contains("its header says it has"));
+  CHECK_THAT(openError(file(kTwo, data, 1ULL << 60)),
+             Contains("its header says it has"));
+  CHECK_THAT(openError(file(kTwo, data, ~0ULL - 1)),
+             Contains("its header says it has"));
   CHECK_THAT(openError(file("[]", "")), Contains("not a JSON object"));
-  CHECK_THAT(openError(file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                            R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
-                            std::string(8, '\0'))),
-             Contains("key 'a' stands twice"));
+  CHECK_THAT(
+      openError(file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                     R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+                     std::string(8, '\0'))),
+      Contains("key 'a' stands twice"));
   auto one = [](const std::string &entry, std::size_t bytes) {
     return openError(file("{\"a\":" + entry + "}", std::string(bytes, '\0')));
   };
@@ -106,22 +113,27 @@ TEST_CASE("a damaged file is refused and never crashes", "[safetensors]") {
              Contains("the file has 8 bytes of data"));
   CHECK_THAT(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})", 8),
              Contains("has 8 bytes; its shape and dtype need 12"));
-  CHECK_THAT(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})", 8), Contains("data_offsets"));
+  CHECK_THAT(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})", 8),
+             Contains("data_offsets"));
   CHECK_THAT(one(R"({"dtype":"F31","shape":[2],"data_offsets":[0,8]})", 8),
              Contains("unknown dtype 'F31'"));
   CHECK_THAT(one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})", 8),
              Contains("non-negative integer"));
-  CHECK_THAT(one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]})", 8),
-             Contains("overflows"));
+  CHECK_THAT(
+      one(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,8]})",
+          8),
+      Contains("overflows"));
   CHECK_THAT(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})", 16),
              Contains("the tensors end at data byte 8; the file has 16"));
-  CHECK_THAT(openError(file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-                            R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
-                            std::string(12, '\0'))),
+  CHECK_THAT(openError(file(
+                 R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                 R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+                 std::string(12, '\0'))),
              Contains("overlaps another tensor"));
-  CHECK_THAT(openError(file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-                            R"("b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
-                            std::string(12, '\0'))),
+  CHECK_THAT(openError(file(
+                 R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                 R"("b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
+                 std::string(12, '\0'))),
              Contains("a hole"));
 }
 

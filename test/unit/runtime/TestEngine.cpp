@@ -40,10 +40,12 @@ void TestEngine::weight(const std::string &key, const Value &value) {
   layline_shape shape = {};
   shape.rank = static_cast<std::int32_t>(value.shape.size());
   std::copy(value.shape.begin(), value.shape.end(), shape.dims);
-  check(layline_weight_bind(get(), key.c_str(), LAYLINE_F64, &shape, value.data.data()));
+  check(layline_weight_bind(get(), key.c_str(), LAYLINE_F64, &shape,
+                            value.data.data()));
 }
 
-void TestEngine::input(const std::string &id, const std::vector<std::int64_t> &values) {
+void TestEngine::input(const std::string &id,
+                       const std::vector<std::int64_t> &values) {
   check(layline_input_bind(get(), id.c_str(), values.data(),
                            static_cast<std::int64_t>(values.size())));
 }
@@ -55,7 +57,8 @@ Value TestEngine::output(const std::string &id) {
   check(layline_output_shape(get(), id.c_str(), &shape));
   Value value{{shape.dims, shape.dims + shape.rank}, {}};
   value.data.resize(static_cast<std::size_t>(product(shape)));
-  check(layline_output_read(get(), id.c_str(), LAYLINE_F64, value.data.data(), product(shape)));
+  check(layline_output_read(get(), id.c_str(), LAYLINE_F64, value.data.data(),
+                            product(shape)));
   return value;
 }
 
@@ -63,7 +66,8 @@ std::vector<std::int64_t> TestEngine::integers(const std::string &id) {
   layline_shape shape;
   check(layline_output_shape(get(), id.c_str(), &shape));
   std::vector<std::int64_t> values(static_cast<std::size_t>(product(shape)));
-  check(layline_output_read(get(), id.c_str(), LAYLINE_I64, values.data(), product(shape)));
+  check(layline_output_read(get(), id.c_str(), LAYLINE_I64, values.data(),
+                            product(shape)));
   return values;
 }
 
@@ -74,7 +78,8 @@ Value TestEngine::tap(const std::string &name) {
   check(layline_tap_shape(get(), index, &shape));
   Value value{{shape.dims, shape.dims + shape.rank}, {}};
   value.data.resize(static_cast<std::size_t>(product(shape)));
-  check(layline_tap_read(get(), index, LAYLINE_F64, value.data.data(), product(shape)));
+  check(layline_tap_read(get(), index, LAYLINE_F64, value.data.data(),
+                         product(shape)));
   return value;
 }
 
@@ -113,7 +118,8 @@ std::vector<std::int64_t> count(std::int64_t n, std::int64_t from) {
   return result;
 }
 
-double error(const std::vector<double> &found, const std::vector<double> &expected) {
+double error(const std::vector<double> &found,
+             const std::vector<double> &expected) {
   if (found.size() != expected.size())
     return std::numeric_limits<double>::infinity();
   double largest = 0, difference = 0;
@@ -129,7 +135,8 @@ double error(const std::vector<double> &found, const std::vector<double> &expect
 std::string findings(const Json &plan) {
   std::string text = plan.dump();
   char *report = nullptr;
-  layline_status status = layline_plan_check_memory(text.data(), text.size(), "plan", &report);
+  layline_status status =
+      layline_plan_check_memory(text.data(), text.size(), "plan", &report);
   std::string result = report ? report : "no report";
   layline_string_free(report);
   if ((status == LAYLINE_OK) != result.empty())

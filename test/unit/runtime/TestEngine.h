@@ -31,7 +31,9 @@ public:
                       layline_precision precision = LAYLINE_PRECISION_F64);
 
   void weight(const std::string &key, const Value &value);
-  void weights(const std::string &path) { check(layline_weights_load(get(), path.c_str())); }
+  void weights(const std::string &path) {
+    check(layline_weights_load(get(), path.c_str()));
+  }
   void input(const std::string &id, const std::vector<std::int64_t> &values);
   /// Binds ids 0..n-1 and positions from `past`, unless bound before; runs.
   void run(std::int64_t tokens);
@@ -45,7 +47,9 @@ public:
 
 private:
   struct Destroy {
-    void operator()(layline_engine *engine) const { layline_engine_destroy(engine); }
+    void operator()(layline_engine *engine) const {
+      layline_engine_destroy(engine);
+    }
   };
   std::unique_ptr<layline_engine, Destroy> engine_;
 };
@@ -54,7 +58,8 @@ private:
 Value randomValue(const std::vector<std::int64_t> &shape, std::uint64_t seed);
 std::vector<std::int64_t> count(std::int64_t n, std::int64_t from = 0);
 /// Largest difference relative to the largest reference value.
-double error(const std::vector<double> &found, const std::vector<double> &expected);
+double error(const std::vector<double> &found,
+             const std::vector<double> &expected);
 /// Findings of layline_plan_check_memory, "" for a good plan.
 std::string findings(const Json &plan);
 

@@ -1,0 +1,73 @@
+// Engines: create, destroy, what went wrong.
+#include "capi/Border.h"
+
+using namespace layline::runtime;
+
+extern "C" {
+
+const char *layline_status_name(layline_status status) {
+  switch (status) {
+  case LAYLINE_OK:
+    return "ok";
+  case LAYLINE_BAD_ARGUMENT:
+    return "bad argument";
+  case LAYLINE_UNREADABLE_FILE:
+    return "unreadable file";
+  case LAYLINE_INVALID_PLAN:
+    return "invalid plan";
+  case LAYLINE_REFUSED_FEATURE:
+    return "refused feature";
+  case LAYLINE_MISSING_WEIGHT:
+    return "missing weight";
+  case LAYLINE_WRONG_WEIGHT:
+    return "wrong weight";
+  case LAYLINE_NOT_BOUND:
+    return "not bound";
+  case LAYLINE_RUN_FAILURE:
+    return "run failure";
+  case LAYLINE_REPLICAS_DIFFER:
+    return "replicas differ";
+  case LAYLINE_OUT_OF_MEMORY:
+    return "out of memory";
+  case LAYLINE_INTERNAL:
+    return "internal";
+  }
+  return "unknown status";
+}
+
+void layline_options_init(layline_options *options) {
+  if (options)
+    *options = {sizeof(layline_options), LAYLINE_PRECISION_F32, "cpu", 0, 0};
+}
+
+layline_status layline_engine_create(const layline_options *options,
+                                     layline_engine **engine) {
+  if (!engine)
+    return LAYLINE_BAD_ARGUMENT;
+  *engine = nullptr;
+  std::string error;
+  return guarded(error, [&] {
+    layline_options chosen;
+    layline_options_init(&chosen);
+    if (options) {
+      // A caller of a later version passes more than we know.
+      if (options->size < sizeof(layline_options))
+        fail(LAYLINE_BAD_ARGUMENT, "options.size is too small");
+      chosen = *options;
+    }
+    if (chosen.precision != LAYLINE_PRECISION_F32 &&
+        chosen.precision != LAYLINE_PRECISION_F64)
+      fail(LAYLINE_BAD_ARGUMENT, "options.precision is unknown");
+    DeviceOptions device{chosen.precision, chosen.taps != 0,
+                         chosen.poison != 0};
+    *engine = new layline_engine(chosen.device ? chosen.device : "cpu", device);
+  });
+}
+
+void layline_engine_destroy(layline_engine *engine) { delete engine; }
+
+const char *layline_engine_error(const layline_engine *engine) {
+  return engine ? engine->error.c_str() : "engine is null";
+}
+
+} // extern "C"
