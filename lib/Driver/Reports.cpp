@@ -4,6 +4,7 @@
 #include "dialects/Launch/Ranges.h"
 #include "layline/Planning/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -30,11 +31,14 @@ LogicalResult PlannedProgram::collect(ModuleOp module) {
 
 namespace {
 
-/// Values of the plan's expressions for one rank and token count.
+using Ranges = llvm::StringMap<launch::RangeOp>;
+
+/// Values of the plan's expressions for one rank and token count. The rank is
+/// the coordinate on every axis: plans have one axis so far.
 class Evaluator {
 public:
-  Evaluator(launch::PlanOp plan, int64_t tokens, int64_t rank)
-      : plan(plan), tokens(tokens), rank(rank) {}
+  Evaluator(const Ranges &ranges, int64_t tokens, int64_t rank)
+      : ranges(ranges), tokens(tokens), rank(rank) {}
 
   std::optional<int64_t> operator()(Attribute expr) const {
     if (auto number = dyn_cast<IntegerAttr>(expr))
@@ -51,8 +55,8 @@ public:
       return std::nullopt;
     StringRef op = cast<StringAttr>(list[0]).getValue();
     if (op == "size" || op == "begin") {
-      auto range = dyn_cast_or_null<launch::RangeOp>(
-          plan.lookupSymbol(cast<StringAttr>(list[1]).getValue()));
+      launch::RangeOp range =
+          ranges.lookup(cast<StringAttr>(list[1]).getValue());
       if (!range)
         return std::nullopt;
       return (*this)(op == "size" ? range.getSize() : range.getBegin());
@@ -90,29 +94,46 @@ private:
     return std::nullopt;
   }
 
-  launch::PlanOp plan;
+  const Ranges &ranges;
   int64_t tokens, rank;
 };
 
 } // namespace
 
-/// {ring, switch} of the rank that sends most.
-static WireByteCount evaluateBytes(launch::PlanOp plan, DictionaryAttr bytes,
-                                   int64_t tokens) {
-  WireByteCount most;
-  if (!bytes)
-    return most;
-  int64_t ranks = 1;
-  for (int64_t size : plan.getSizes())
-    ranks *= size;
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    Evaluator evaluate(plan, tokens, rank);
-    most.ring = std::max(most.ring, evaluate(bytes.get("ring")).value_or(0));
-    most.viaSwitch =
-        std::max(most.viaSwitch, evaluate(bytes.get("switch")).value_or(0));
+namespace {
+
+/// Bytes of sites, of the rank that sends most. Layers share expressions, so
+/// each is worked out once.
+class SiteByteCounts {
+public:
+  explicit SiteByteCounts(launch::PlanOp plan) {
+    for (auto range : plan.getBody().getOps<launch::RangeOp>())
+      ranges[range.getSymName()] = range;
+    for (int64_t size : plan.getSizes())
+      ranks *= size;
   }
-  return most;
-}
+
+  WireByteCount get(DictionaryAttr bytes, int64_t tokens) {
+    if (!bytes)
+      return {};
+    auto [entry, isNew] = counts.try_emplace({bytes, tokens});
+    for (int64_t rank = 0; isNew && rank < ranks; ++rank) {
+      Evaluator evaluate(ranges, tokens, rank);
+      WireByteCount &most = entry->second;
+      most.ring = std::max(most.ring, evaluate(bytes.get("ring")).value_or(0));
+      most.viaSwitch =
+          std::max(most.viaSwitch, evaluate(bytes.get("switch")).value_or(0));
+    }
+    return entry->second;
+  }
+
+private:
+  Ranges ranges;
+  int64_t ranks = 1;
+  DenseMap<std::pair<Attribute, int64_t>, WireByteCount> counts;
+};
+
+} // namespace
 
 static std::string joinNames(std::optional<ArrayAttr> names) {
   if (!names)
@@ -128,6 +149,7 @@ LogicalResult layline::reportPlan(ModuleOp module, Compilation &result) {
   for (auto weight : plan.getBody().getOps<launch::WeightOp>())
     result.weightBytes += launch::getLargestBytes(
         plan, cast<RankedTensorType>(weight.getType()), 0);
+  SiteByteCounts bytes(plan);
   for (auto variant : plan.getBody().getOps<launch::VariantOp>()) {
     VariantReport report;
     report.id = variant.getSymName().str();
@@ -146,10 +168,8 @@ LogicalResult layline::reportPlan(ModuleOp module, Compilation &result) {
         entry.was = joinNames(site.getWas());
         entry.became = joinNames(site.getBecame());
         entry.reason = site.getReason().value_or("").str();
-        entry.before =
-            evaluateBytes(plan, site.getBeforeAttr(), report.maxTokens);
-        entry.after =
-            evaluateBytes(plan, site.getAfterAttr(), report.maxTokens);
+        entry.before = bytes.get(site.getBeforeAttr(), report.maxTokens);
+        entry.after = bytes.get(site.getAfterAttr(), report.maxTokens);
         report.sites.push_back(std::move(entry));
       } else if (isa<launch::StepOp>(op)) {
         ++report.steps;
@@ -199,8 +219,9 @@ std::string layline::printDecisions(const CompileRequest &request,
      << ", \"target\": \"" << request.target << "\",\n";
   {
     Lines lines(os, "variants");
-    for (auto [index, variant] : llvm::enumerate(result.variants))
+    for (size_t index = 0; index < result.variants.size(); ++index)
       lines.add([&](llvm::json::OStream &json) {
+        const VariantReport &variant = result.variants[index];
         json.attribute("id", variant.id);
         json.attributeArray("tokens", [&] {
           json.value(variant.minTokens);

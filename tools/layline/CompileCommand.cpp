@@ -1,4 +1,5 @@
-//===- CompileCommand.cpp - layline compile ---------------------------------===//
+//===- CompileCommand.cpp - layline compile
+//---------------------------------===//
 #include "Commands.h"
 #include "TextTable.h"
 #include "WholeFiles.h"
@@ -75,10 +76,10 @@ static std::vector<SiteGroup> groupSites(const std::vector<SiteReport> &sites) {
 
 static void printVariant(std::ostream &os, const VariantReport &variant,
                          int64_t layers) {
-  os << "\n" << variant.id << ": " << variant.minTokens << " to "
-     << variant.maxTokens << " tokens, boundaries " << variant.boundaries
-     << ": " << variant.applied() << " of " << variant.sites.size()
-     << " sites by rows";
+  os << "\n"
+     << variant.id << ": " << variant.minTokens << " to " << variant.maxTokens
+     << " tokens, boundaries " << variant.boundaries << ": "
+     << variant.applied() << " of " << variant.sites.size() << " sites by rows";
   if (!variant.sites.empty())
     os << " (" << variant.sites.front().reason << ")";
   os << "\n";
@@ -161,9 +162,9 @@ static int runCompile(Arguments &arguments) {
     return result.status == CompileStatus::Refused ? Refused : Unusable;
 
   auto start = std::chrono::steady_clock::now();
-  if (std::optional<std::string> error =
-          writeFiles(arguments.output, {{"plan.json", result.plan},
-                                        {"decisions.json", result.decisions}})) {
+  if (std::optional<std::string> error = writeFiles(
+          arguments.output,
+          {{"plan.json", result.plan}, {"decisions.json", result.decisions}})) {
     std::cerr << *error << "\n";
     return Unusable;
   }
@@ -191,25 +192,30 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App *command = app.add_subcommand(
       "compile", "Turn a Hugging Face config.json into a verified launch plan");
-  command->add_option("CONFIG", arguments->request.config,
-                      "The model's config.json")
+  command
+      ->add_option("CONFIG", arguments->request.config,
+                   "The model's config.json")
       ->required();
-  command->add_option("--tp", arguments->request.tp,
-                      "Ranks of tensor parallelism; any number, parts may be "
-                      "uneven")
+  command
+      ->add_option("--tp", arguments->request.tp,
+                   "Ranks of tensor parallelism; any number, parts may be "
+                   "uneven")
       ->capture_default_str();
-  command->add_option("--target", arguments->request.target,
-                      "Cards: h100x8, h200x8, b200x8 or cpu")
+  command
+      ->add_option("--target", arguments->request.target,
+                   "Cards: h100x8, h200x8, b200x8 or cpu")
       ->capture_default_str();
-  command->add_option("--tokens", arguments->tokens,
-                      "Query tokens of a step, MIN:MAX. A plan has one program "
-                      "(variant) per range in which one form is best")
+  command
+      ->add_option("--tokens", arguments->tokens,
+                   "Query tokens of a step, MIN:MAX. A plan has one program "
+                   "(variant) per range in which one form is best")
       ->capture_default_str();
-  command->add_option("--boundaries", arguments->request.boundaries,
-                      "What becomes of the all-reduce before each norm. rows: "
-                      "reduce-scatter, norm of own rows, all-gather. whole: it "
-                      "stays. auto: rows from a token count on that depends on "
-                      "the target")
+  command
+      ->add_option("--boundaries", arguments->request.boundaries,
+                   "What becomes of the all-reduce before each norm. rows: "
+                   "reduce-scatter, norm of own rows, all-gather. whole: it "
+                   "stays. auto: rows from a token count on that depends on "
+                   "the target")
       ->capture_default_str();
   command->add_flag("--even", arguments->request.even,
                     "Refuse parts of different sizes, naming the sizes of --tp "
@@ -220,10 +226,12 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
                       "Write the IR after each phase into this folder");
   command->add_flag("--timing", arguments->timing,
                     "Print how long each phase took");
-  command->add_option("-o,--output", arguments->output,
-                      "Folder for plan.json and decisions.json")
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "Folder for plan.json and decisions.json")
       ->required();
   command->footer("Example:\n  layline compile config.json --tp 8 --target "
                   "h200x8 --tokens 1:8192 -o plan");
-  command->callback([arguments, &exitCode] { exitCode = runCompile(*arguments); });
+  command->callback(
+      [arguments, &exitCode] { exitCode = runCompile(*arguments); });
 }

@@ -1,4 +1,5 @@
-//===- InspectCommand.cpp - layline inspect ---------------------------------===//
+//===- InspectCommand.cpp - layline inspect
+//---------------------------------===//
 #include "Commands.h"
 #include "TextTable.h"
 #include "WholeFiles.h"
@@ -101,12 +102,13 @@ static int runInspect(const Arguments &arguments) {
   }
   // Only a plan that holds together is worth showing.
   char *report = nullptr;
-  layline_status status =
-      layline_plan_check_memory(text->data(), text->size(), path.c_str(), &report);
+  layline_status status = layline_plan_check_memory(text->data(), text->size(),
+                                                    path.c_str(), &report);
   std::string findings = report ? report : "";
   layline_string_free(report);
   if (status != LAYLINE_OK) {
-    std::cerr << findings << (findings.empty() || findings.back() == '\n' ? "" : "\n");
+    std::cerr << findings
+              << (findings.empty() || findings.back() == '\n' ? "" : "\n");
     return status == LAYLINE_UNREADABLE_FILE ? Unusable : Refused;
   }
   json plan = json::parse(*text);
@@ -137,7 +139,9 @@ void layline::tool::addInspectCommand(CLI::App &app, int &exitCode) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App *command =
       app.add_subcommand("inspect", "Print a plan for people to read");
-  command->add_option("DIR", arguments->folder, "Folder with plan.json, or the file")
+  command
+      ->add_option("DIR", arguments->folder,
+                   "Folder with plan.json, or the file")
       ->required();
   command->add_flag("--steps", arguments->allSteps, "List every step as well");
   command->callback(

@@ -1,4 +1,5 @@
-//===- TextTable.cpp - columns of text --------------------------------------===//
+//===- TextTable.cpp - columns of text
+//--------------------------------------===//
 #include "TextTable.h"
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,5 @@
-//===- VerifyCommand.cpp - layline verify -----------------------------------===//
+//===- VerifyCommand.cpp - layline verify
+//-----------------------------------===//
 #include "Commands.h"
 #include "WholeFiles.h"
 #include "layline/Verification/PartitionProof.h"
@@ -15,10 +16,10 @@ using nlohmann::json;
 /// An expression of the plan; nothing if it is not one.
 static std::optional<Expr> toExpr(const json &value) {
   static const std::pair<const char *, Expr::Op> ops[] = {
-      {"add", Expr::Op::Add},           {"sub", Expr::Op::Sub},
-      {"mul", Expr::Op::Mul},           {"floordiv", Expr::Op::FloorDiv},
-      {"ceildiv", Expr::Op::CeilDiv},   {"mod", Expr::Op::Mod},
-      {"min", Expr::Op::Min},           {"max", Expr::Op::Max}};
+      {"add", Expr::Op::Add},         {"sub", Expr::Op::Sub},
+      {"mul", Expr::Op::Mul},         {"floordiv", Expr::Op::FloorDiv},
+      {"ceildiv", Expr::Op::CeilDiv}, {"mod", Expr::Op::Mod},
+      {"min", Expr::Op::Min},         {"max", Expr::Op::Max}};
   if (value.is_number_integer())
     return Expr(value.get<int64_t>());
   if (value.is_string())
@@ -70,9 +71,10 @@ static std::string proveRanges(const json &plan, int64_t &proved) {
 }
 
 static int runVerify(const std::string &folder) {
-  std::string path = std::filesystem::is_directory(folder)
-                         ? (std::filesystem::path(folder) / "plan.json").string()
-                         : folder;
+  std::string path =
+      std::filesystem::is_directory(folder)
+          ? (std::filesystem::path(folder) / "plan.json").string()
+          : folder;
   std::string error;
   std::optional<std::string> text = readFile(path, error);
   if (!text) {
@@ -80,12 +82,13 @@ static int runVerify(const std::string &folder) {
     return Unusable;
   }
   char *report = nullptr;
-  layline_status status =
-      layline_plan_check_memory(text->data(), text->size(), path.c_str(), &report);
+  layline_status status = layline_plan_check_memory(text->data(), text->size(),
+                                                    path.c_str(), &report);
   std::string findings = report ? report : "";
   layline_string_free(report);
   if (status != LAYLINE_OK) {
-    std::cerr << findings << (findings.empty() || findings.back() == '\n' ? "" : "\n");
+    std::cerr << findings
+              << (findings.empty() || findings.back() == '\n' ? "" : "\n");
     return status == LAYLINE_UNREADABLE_FILE ? Unusable : Refused;
   }
   json plan = json::parse(*text);
@@ -102,7 +105,8 @@ static int runVerify(const std::string &folder) {
   const json &tokens = plan.at("symbols").at(0);
   std::cout
       << path << ": good\n"
-      << "  schema, versions, references: every id is defined once and resolved\n"
+      << "  schema, versions, references: every id is defined once and "
+         "resolved\n"
       << "  variants: " << plan.at("variants").size() << ", disjoint, covering "
       << tokens.at("min") << " to " << tokens.at("max") << " tokens\n"
       << "  ranges: " << ranges << " proved disjoint and complete, those of "

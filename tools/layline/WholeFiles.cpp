@@ -1,4 +1,5 @@
-//===- WholeFiles.cpp - files that are there whole or not at all ------------===//
+//===- WholeFiles.cpp - files that are there whole or not at all
+//------------===//
 #include "WholeFiles.h"
 #include <cerrno>
 #include <cstring>
@@ -29,7 +30,8 @@ std::optional<std::string> layline::tool::writeFiles(
     os.write(text.data(), static_cast<std::streamsize>(text.size()));
     os.close();
     if (!os)
-      return undo(path.string() + ": cannot be written: " + std::strerror(errno));
+      return undo(path.string() +
+                  ": cannot be written: " + std::strerror(errno));
   }
   for (const auto &[name, text] : files) {
     fs::path path = fs::path(folder) / name;

@@ -17,7 +17,8 @@ writeFiles(const std::string &folder,
            const std::vector<std::pair<std::string, std::string>> &files);
 
 /// The text of a file, or nothing, with a message in `error`.
-std::optional<std::string> readFile(const std::string &path, std::string &error);
+std::optional<std::string> readFile(const std::string &path,
+                                    std::string &error);
 
 } // namespace layline::tool
 

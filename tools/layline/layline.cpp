@@ -1,12 +1,14 @@
-//===- layline.cpp - compile, prove, run and show launch plans --------------===//
+//===- layline.cpp - compile, prove, run and show launch plans
+//--------------===//
 #include "Commands.h"
 #include <exception>
 #include <iostream>
 
 int main(int argc, char **argv) {
-  CLI::App app("Layline decides where every row, head and layer of a decoder "
-               "lives on a group of cards, what crosses the wire, and proves it.",
-               "layline");
+  CLI::App app(
+      "Layline decides where every row, head and layer of a decoder "
+      "lives on a group of cards, what crosses the wire, and proves it.",
+      "layline");
   app.set_version_flag("--version", LAYLINE_VERSION);
   app.require_subcommand(1);
   app.footer("Exit codes: 0 good; 1 refused, not proved or not equal; 2 bad "

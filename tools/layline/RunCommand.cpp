@@ -1,0 +1,315 @@
+//===- RunCommand.cpp - layline run
+//-----------------------------------------===//
+#include "Commands.h"
+#include "TensorComparison.h"
+#include "TextTable.h"
+#include "layline/runtime.h"
+#include "layline/safetensors.h"
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <numeric>
+
+using namespace layline;
+using namespace layline::tool;
+
+namespace {
+
+struct Arguments {
+  std::string folder, input, check;
+  std::vector<std::string> weights;
+  std::string precision = "f32";
+  int64_t tokens = 0; // 0: all rows of the input
+  double rtol = 0;    // 0: the default of the precision
+};
+
+struct EngineDeleter {
+  void operator()(layline_engine *engine) const {
+    layline_engine_destroy(engine);
+  }
+};
+using EnginePtr = std::unique_ptr<layline_engine, EngineDeleter>;
+
+/// Tells of steps that take over a second.
+class Progress {
+public:
+  explicit Progress(std::string what)
+      : what(std::move(what)), start(std::chrono::steady_clock::now()) {}
+  ~Progress() {
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
+    if (seconds > 1)
+      std::fprintf(stderr, "%s: %.1f s\n", what.c_str(), seconds);
+  }
+
+private:
+  std::string what;
+  std::chrono::steady_clock::time_point start;
+};
+
+class Run {
+public:
+  explicit Run(const Arguments &arguments) : arguments(arguments) {}
+  int operator()();
+
+private:
+  bool check(layline_status status);
+  std::unique_ptr<safetensors::File> open(const std::string &path);
+  bool bindInputs(const safetensors::File &file);
+  bool bindPrefix(const safetensors::File &file, int64_t first);
+
+  const Arguments &arguments;
+  EnginePtr engine;
+  int exitCode = Good;
+  int64_t tokens = 0;
+};
+
+} // namespace
+
+/// Prints the engine's error; what a file or the command line is to blame for
+/// exits with 2.
+bool Run::check(layline_status status) {
+  if (status == LAYLINE_OK)
+    return true;
+  std::cerr << layline_engine_error(engine.get()) << "\n";
+  switch (status) {
+  case LAYLINE_BAD_ARGUMENT:
+  case LAYLINE_UNREADABLE_FILE:
+  case LAYLINE_MISSING_WEIGHT:
+  case LAYLINE_WRONG_WEIGHT:
+  case LAYLINE_NOT_BOUND:
+    exitCode = Unusable;
+    break;
+  default:
+    exitCode = Refused;
+  }
+  return false;
+}
+
+std::unique_ptr<safetensors::File> Run::open(const std::string &path) {
+  std::string error;
+  auto file = safetensors::File::open(path, error);
+  if (!file) {
+    std::cerr << error << "\n";
+    exitCode = Unusable;
+  }
+  return file;
+}
+
+/// Rows cached before the first token: layer.i.past_k, layer.i.past_v as
+/// [1, heads, past, width], at the positions before `first`.
+bool Run::bindPrefix(const safetensors::File &file, int64_t first) {
+  int64_t count = 0, past = 0;
+  if (!check(layline_plan_count(engine.get(), LAYLINE_PLAN_CACHES, &count)))
+    return false;
+  const safetensors::Tensor *prefix = file.find("prefix_input_ids");
+  if (!prefix)
+    return true;
+  past = prefix->elements();
+  if (past > first) {
+    std::cerr << file.path() << ": prefix_input_ids has " << past
+              << " tokens, but the input begins at position " << first << "\n";
+    exitCode = Unusable;
+    return false;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    layline_cache_info info{};
+    if (!check(layline_plan_cache(engine.get(), i, &info)))
+      return false;
+    if (info.is_integer) {
+      std::vector<int64_t> positions(static_cast<size_t>(past));
+      std::iota(positions.begin(), positions.end(), first - past);
+      if (!check(layline_cache_bind(engine.get(), info.id, LAYLINE_I64,
+                                    positions.data(), past)))
+        return false;
+      continue;
+    }
+    std::string name = "layer." + std::to_string(info.layer) + ".past_" +
+                       (std::string(info.plane) == "key" ? "k" : "v");
+    const safetensors::Tensor *tensor = file.find(name);
+    int64_t heads = info.row_shape.dims[0], width = info.row_shape.dims[1];
+    if (!tensor ||
+        tensor->shape != std::vector<int64_t>{1, heads, past, width}) {
+      std::cerr << file.path() << ": " << name << ": "
+                << (tensor ? "found another shape" : "not found")
+                << ", expected [1, " << heads << ", " << past << ", " << width
+                << "]\n";
+      exitCode = Unusable;
+      return false;
+    }
+    std::string error;
+    auto stored = file.readF64(name, error);
+    if (!stored) {
+      std::cerr << error << "\n";
+      exitCode = Unusable;
+      return false;
+    }
+    std::vector<double> rows(stored->size());
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t row = 0; row < past; ++row)
+        for (int64_t j = 0; j < width; ++j)
+          rows[(row * heads + head) * width + j] =
+              (*stored)[(head * past + row) * width + j];
+    if (!check(layline_cache_bind(engine.get(), info.id, LAYLINE_F64,
+                                  rows.data(), past)))
+      return false;
+  }
+  return check(layline_past_set(engine.get(), past));
+}
+
+bool Run::bindInputs(const safetensors::File &file) {
+  std::string error;
+  auto fail = [&](const std::string &message) {
+    std::cerr << file.path() << ": " << message << "\n";
+    exitCode = Unusable;
+    return false;
+  };
+  if (!file.find("input_ids"))
+    return fail("input_ids: not found, expected the token ids, [tokens] or "
+                "[1, tokens]");
+  auto ids = file.readI64("input_ids", error);
+  if (!ids)
+    return fail(error);
+  int64_t rows = static_cast<int64_t>(ids->size());
+  std::vector<int64_t> positions(ids->size());
+  std::iota(positions.begin(), positions.end(), int64_t(0));
+  if (const safetensors::Tensor *tensor = file.find("position_ids")) {
+    auto given = file.readI64("position_ids", error);
+    if (!given || tensor->elements() != rows)
+      return fail(given ? "position_ids has " +
+                              std::to_string(tensor->elements()) +
+                              " entries, expected " + std::to_string(rows)
+                        : error);
+    positions = *given;
+  } else if (const safetensors::Tensor *prefix =
+                 file.find("prefix_input_ids")) {
+    for (int64_t &position : positions)
+      position += prefix->elements();
+  }
+  tokens = arguments.tokens ? arguments.tokens : rows;
+  if (tokens < 1 || tokens > rows) {
+    std::cerr << "--tokens: found " << tokens << ", expected 1 to " << rows
+              << ", the rows of " << file.path() << "\n";
+    exitCode = Unusable;
+    return false;
+  }
+  return check(layline_input_bind(engine.get(), "input_ids", ids->data(),
+                                  tokens)) &&
+         check(layline_input_bind(engine.get(), "positions", positions.data(),
+                                  tokens)) &&
+         bindPrefix(file, positions[0]);
+}
+
+int Run::operator()() {
+  if (arguments.precision != "f32" && arguments.precision != "f64") {
+    std::cerr << "--precision: found '" << arguments.precision
+              << "', expected f32 or f64\n";
+    return Unusable;
+  }
+  bool isDouble = arguments.precision == "f64";
+  layline_options options;
+  layline_options_init(&options);
+  options.precision = isDouble ? LAYLINE_PRECISION_F64 : LAYLINE_PRECISION_F32;
+  options.taps = !arguments.check.empty();
+  // A read of memory that nothing wrote shows as not a number.
+  options.poison = options.taps;
+  layline_engine *raw = nullptr;
+  layline_status status = layline_engine_create(&options, &raw);
+  engine.reset(raw);
+  if (status != LAYLINE_OK) {
+    std::cerr << "the engine cannot be made: " << layline_status_name(status)
+              << "\n";
+    return Refused;
+  }
+  std::string path =
+      std::filesystem::is_directory(arguments.folder)
+          ? (std::filesystem::path(arguments.folder) / "plan.json").string()
+          : arguments.folder;
+  {
+    Progress progress("loading the plan");
+    if (!check(layline_plan_load(engine.get(), path.c_str())))
+      return exitCode;
+  }
+  {
+    Progress progress("reading weights");
+    for (const std::string &file : arguments.weights)
+      if (!check(layline_weights_load(engine.get(), file.c_str())))
+        return exitCode;
+    if (!check(layline_weights_check(engine.get())))
+      return exitCode;
+  }
+  auto input = open(arguments.input);
+  if (!input || !bindInputs(*input))
+    return exitCode;
+  const char *variant = "";
+  int64_t ranks = 0;
+  if (!check(layline_plan_ranks(engine.get(), &ranks)) ||
+      !check(layline_plan_variant(engine.get(), tokens, &variant)))
+    return exitCode;
+  std::string variantId = variant;
+  {
+    Progress progress("running");
+    if (!check(layline_run(engine.get(), tokens)))
+      return exitCode;
+  }
+  std::cout << "ran " << tokens << " tokens on " << ranks
+            << " ranks in one process, variant " << variantId << ", "
+            << arguments.precision << "\n";
+  if (arguments.check.empty())
+    return Good;
+
+  auto reference = open(arguments.check);
+  if (!reference)
+    return exitCode;
+  double rtol = arguments.rtol > 0 ? arguments.rtol : isDouble ? 1e-10 : 5e-6;
+  std::cout << "against " << arguments.check << " (bound " << formatError(rtol)
+            << "):\n";
+  ComparisonResult result =
+      compareRun(engine.get(), *reference, tokens, rtol, std::cout);
+  if (!result.error.empty()) {
+    std::cerr << result.error << "\n";
+    return Unusable;
+  }
+  if (result.compared == 0) {
+    std::cerr << arguments.check << ": holds no tensor to compare\n";
+    return Unusable;
+  }
+  std::cout << (result.failed ? "NOT EQUAL: " : "equal: ") << result.compared
+            << " tensors compared, " << result.failed
+            << " beyond the bound or missing\n";
+  return result.failed ? Refused : Good;
+}
+
+void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App *command = app.add_subcommand(
+      "run", "Run a plan on the CPU, all ranks as threads of this process");
+  command
+      ->add_option("DIR", arguments->folder,
+                   "Folder with plan.json, or the file")
+      ->required();
+  command
+      ->add_option("--weights", arguments->weights,
+                   "safetensors file with the weights; repeat for a sharded "
+                   "model")
+      ->required();
+  command
+      ->add_option("--input", arguments->input,
+                   "safetensors file with input_ids, and position_ids and a "
+                   "cached prefix if there are any")
+      ->required();
+  command->add_option("--check", arguments->check,
+                      "safetensors file with recorded tensors to compare with");
+  command->add_option("--precision", arguments->precision, "f32 or f64")
+      ->capture_default_str();
+  command->add_option("--tokens", arguments->tokens,
+                      "Run only the first so many rows of the input");
+  command->add_option("--rtol", arguments->rtol,
+                      "Bound on the largest error relative to the largest "
+                      "value of a tensor; default 1e-10 (f64), 5e-6 (f32)");
+  command->footer("Exit code 1 if a tensor is beyond the bound or missing.");
+  command->callback([arguments, &exitCode] { exitCode = Run(*arguments)(); });
+}

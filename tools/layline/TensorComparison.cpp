@@ -1,0 +1,196 @@
+//===- TensorComparison.cpp - a run against recorded tensors
+//----------------===//
+#include "TensorComparison.h"
+#include "TextTable.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+using namespace layline;
+using namespace layline::tool;
+
+namespace {
+
+/// A recorded value as doubles, row-major.
+struct Recorded {
+  std::vector<int64_t> shape;
+  std::vector<double> values;
+};
+
+bool endsWith(const std::string &text, const std::string &end) {
+  return text.size() >= end.size() &&
+         text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// Inputs and prefixes of the reference run, and its float32 twin: nothing that
+/// a plan computes.
+bool isInput(const std::string &name) {
+  return name == "input_ids" || name == "position_ids" ||
+         name == "prefix_input_ids" || name.rfind("f32.", 0) == 0 ||
+         name.find(".past_") != std::string::npos;
+}
+
+bool isInteger(const safetensors::Tensor &tensor) {
+  return tensor.dtype == safetensors::DType::I64 ||
+         tensor.dtype == safetensors::DType::I32;
+}
+
+std::optional<Recorded> readTap(layline_engine *engine,
+                                const std::string &name) {
+  int64_t index = 0;
+  if (layline_tap_find(engine, name.c_str(), &index) != LAYLINE_OK)
+    return std::nullopt;
+  layline_shape shape{};
+  if (layline_tap_shape(engine, index, &shape) != LAYLINE_OK)
+    return std::nullopt;
+  Recorded recorded;
+  int64_t count = 1;
+  for (int32_t dim = 0; dim < shape.rank; ++dim) {
+    recorded.shape.push_back(shape.dims[dim]);
+    count *= shape.dims[dim];
+  }
+  recorded.values.resize(static_cast<size_t>(count));
+  layline_status status = layline_tap_read(engine, index, LAYLINE_F64,
+                                           recorded.values.data(), count);
+  if (status == LAYLINE_OK)
+    return recorded;
+  // Integers are read as such.
+  std::vector<int64_t> integers(static_cast<size_t>(count));
+  status = layline_tap_read(engine, index, LAYLINE_I64, integers.data(), count);
+  if (status != LAYLINE_OK)
+    return std::nullopt;
+  std::transform(integers.begin(), integers.end(), recorded.values.begin(),
+                 [](int64_t value) { return static_cast<double>(value); });
+  return recorded;
+}
+
+/// The reference's first rows, in the shape of the run's value.
+std::optional<std::vector<double>> readReference(const safetensors::File &file,
+                                                 const std::string &name,
+                                                 const Recorded &run,
+                                                 std::string &problem) {
+  const safetensors::Tensor *tensor = file.find(name);
+  std::vector<int64_t> shape = tensor->shape;
+  if (shape.size() == run.shape.size() + 1 && shape[0] == 1)
+    shape.erase(shape.begin());
+  // [heads, tokens, width] against [tokens, heads, width]
+  bool headsFirst = shape.size() == 3 && run.shape.size() == 3;
+  if (headsFirst)
+    std::swap(shape[0], shape[1]);
+  bool fits = shape.size() == run.shape.size() && shape[0] >= run.shape[0] &&
+              std::equal(shape.begin() + 1, shape.end(), run.shape.begin() + 1);
+  if (!fits) {
+    problem = "shape differs";
+    return std::nullopt;
+  }
+  std::optional<std::vector<double>> stored;
+  if (isInteger(*tensor)) {
+    if (auto integers = file.readI64(name, problem))
+      stored.emplace(integers->begin(), integers->end());
+  } else {
+    stored = file.readF64(name, problem);
+  }
+  if (!stored)
+    return std::nullopt;
+  if (!headsFirst) {
+    stored->resize(run.values.size());
+    return stored;
+  }
+  std::vector<double> values(run.values.size());
+  int64_t heads = run.shape[1], width = run.shape[2];
+  for (int64_t token = 0; token < run.shape[0]; ++token)
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t i = 0; i < width; ++i)
+        values[(token * heads + head) * width + i] =
+            (*stored)[(head * shape[0] + token) * width + i];
+  return values;
+}
+
+/// Sorts each row of experts' numbers ascending and applies the same order to
+/// `values` (the numbers themselves, or their weights).
+void sortByExpert(const Recorded &ids, std::vector<double> &values) {
+  size_t width = static_cast<size_t>(ids.shape.back());
+  for (size_t row = 0; row + width <= ids.values.size(); row += width) {
+    std::vector<size_t> order(width);
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return ids.values[row + a] < ids.values[row + b];
+    });
+    std::vector<double> sorted(width);
+    for (size_t i = 0; i < width; ++i)
+      sorted[i] = values[row + order[i]];
+    std::copy(sorted.begin(), sorted.end(),
+              values.begin() + static_cast<std::ptrdiff_t>(row));
+  }
+}
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (int64_t dim : shape)
+    text += (text.empty() ? "" : " x ") + std::to_string(dim);
+  return text;
+}
+
+} // namespace
+
+ComparisonResult layline::tool::compareRun(layline_engine *engine,
+                                           const safetensors::File &file,
+                                           int64_t tokens, double rtol,
+                                           std::ostream &os) {
+  ComparisonResult result;
+  TextTable table({"tensor", "shape", ">largest error", "within"});
+  for (const auto &[name, tensor] : file.tensors()) {
+    if (isInput(name))
+      continue;
+    std::optional<Recorded> run = readTap(engine, name);
+    if (!run) {
+      // A tensor that silently drops out of the comparison proves nothing.
+      table.add({name, "", "", "MISSING: the plan does not compute it"});
+      ++result.failed;
+      continue;
+    }
+    if (run->shape.empty() || run->shape[0] != tokens) {
+      result.error = name + ": the run gives " + shapeText(run->shape) +
+                     ", expected " + std::to_string(tokens) + " rows";
+      return result;
+    }
+    std::string problem;
+    std::optional<std::vector<double>> reference =
+        readReference(file, name, *run, problem);
+    if (!reference) {
+      result.error = file.path() + ": " + name + ": " + problem + ": found " +
+                     shapeText(tensor.shape) + ", expected " +
+                     shapeText(run->shape) + " (rows may be more)";
+      return result;
+    }
+    if (endsWith(name, ".topk_idx")) {
+      Recorded ids = *run;
+      sortByExpert(ids, run->values);
+    } else if (endsWith(name, ".topk_w")) {
+      std::string idsName = name.substr(0, name.size() - 1) + "idx";
+      if (std::optional<Recorded> ids = readTap(engine, idsName))
+        sortByExpert(*ids, run->values);
+    }
+    double largest = 0, difference = 0;
+    bool isNumber = true;
+    for (size_t i = 0; i < reference->size(); ++i) {
+      largest = std::max(largest, std::abs((*reference)[i]));
+      double delta = std::abs(run->values[i] - (*reference)[i]);
+      isNumber = isNumber && std::isfinite(delta);
+      difference = std::max(difference, delta);
+    }
+    double error = largest > 0 ? difference / largest : difference;
+    bool good =
+        isNumber && (isInteger(tensor) ? difference == 0 : error <= rtol);
+    table.add({name, shapeText(run->shape),
+               isNumber ? formatError(error) : "not a number",
+               good ? "yes" : "NO"});
+    ++result.compared;
+    result.failed += !good;
+  }
+  table.print(os);
+  return result;
+}

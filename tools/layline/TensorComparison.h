@@ -1,0 +1,31 @@
+//===- TensorComparison.h - a run against recorded tensors ------*- C++ -*-===//
+#ifndef LAYLINE_TOOLS_LAYLINE_TENSORCOMPARISON_H
+#define LAYLINE_TOOLS_LAYLINE_TENSORCOMPARISON_H
+
+#include "layline/runtime.h"
+#include "layline/safetensors.h"
+#include <ostream>
+#include <string>
+
+namespace layline::tool {
+
+struct ComparisonResult {
+  int64_t compared = 0; ///< tensors
+  int64_t failed = 0;   ///< of them beyond the bound
+  std::string error;    ///< the comparison could not be made
+};
+
+/// Compares every tensor of `file` that the run recorded under the same name,
+/// rows 0 to tokens-1, and prints the largest error of each: the largest
+/// absolute difference over the largest absolute reference value. Integers must
+/// be equal. A reference may have a leading dimension of 1, and heads before
+/// tokens ([1, heads, tokens, width]). Experts chosen by a router are compared
+/// as a set per row, and their weights with them: the reference lists them in
+/// ascending order.
+ComparisonResult compareRun(layline_engine *engine,
+                            const safetensors::File &file, int64_t tokens,
+                            double rtol, std::ostream &os);
+
+} // namespace layline::tool
+
+#endif // LAYLINE_TOOLS_LAYLINE_TENSORCOMPARISON_H
