@@ -1,4 +1,4 @@
-//===- Decoder.cpp - the decoder dialect and its attributes -----------------===//
+//===- Decoder.cpp - the decoder dialect and its attributes ---------------===//
 #include "dialects/Decoder/Decoder.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -57,8 +57,8 @@ LogicalResult DecoderDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   auto name = dyn_cast<StringAttr>(attr.getValue());
   if (attr.getName() != kInput || !name || name.empty())
     return op->emitOpError("argument #")
-           << argument << " has '" << attr.getName().getValue() << "' = "
-           << attr.getValue() << ", expected '" << kInput
+           << argument << " has '" << attr.getName().getValue()
+           << "' = " << attr.getValue() << ", expected '" << kInput
            << "' with the input's name";
   return success();
 }
@@ -96,10 +96,9 @@ RopeTableAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "RoPE frequencies and factors must be finite and "
                           "not negative";
   if (!longInvFreq)
-    return above == 0 && !longFactor
-               ? success()
-               : emitError() << "positions from " << above
-                             << " on have no frequencies";
+    return above == 0 && !longFactor ? success()
+                                     : emitError() << "positions from " << above
+                                                   << " on have no frequencies";
   if (above < 1 || longInvFreq.size() != invFreq.size() || !longFactor ||
       !llvm::all_of(longInvFreq.asArrayRef(), isFrequency) ||
       !isFrequency(longFactor.getValueAsDouble()))
@@ -146,8 +145,9 @@ Attribute RopeTableAttr::parse(AsmParser &parser, Type) {
 static void printNumbers(AsmPrinter &printer, DenseF64ArrayAttr numbers,
                          FloatAttr factor) {
   printer << "[";
-  llvm::interleaveComma(numbers.asArrayRef(), printer,
-                        [&](double value) { printer.printFloat(APFloat(value)); });
+  llvm::interleaveComma(numbers.asArrayRef(), printer, [&](double value) {
+    printer.printFloat(APFloat(value));
+  });
   printer << "], factor ";
   printer.printFloat(factor.getValue());
 }

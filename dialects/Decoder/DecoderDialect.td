@@ -1,4 +1,4 @@
-//===- DecoderDialect.td - what a decoder stack computes ------*- tablegen -*-===//
+//===- DecoderDialect.td - what a decoder stack computes ---*- tablegen -*-===//
 #ifndef LAYLINE_DECODER_DIALECT
 #define LAYLINE_DECODER_DIALECT
 

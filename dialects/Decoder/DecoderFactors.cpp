@@ -1,4 +1,4 @@
-//===- DecoderFactors.cpp - factor models and interfaces of decoder ops -----===//
+//===- DecoderFactors.cpp - factor models and interfaces of decoder ops ---===//
 //
 // What each op may do with a split value or an owed sum. All layout rules
 // follow from these few lines.
@@ -52,7 +52,8 @@ void NormOp::getFactors(FactorModel &model) {
   unsigned width = model.add("width", FactorKind::NeedWhole);
   SmallVector<DimFactor, 3> dims = {{tokens}, {width}};
   if (tensor(getInput()).getRank() == 3)
-    dims.insert(dims.begin() + 1, {model.add("heads", FactorKind::PassThrough)});
+    dims.insert(dims.begin() + 1,
+                {model.add("heads", FactorKind::PassThrough)});
   model.operand(dims);
   model.operand({{width}});
   if (getBias())

@@ -1,4 +1,4 @@
-//===- DecoderOps.cpp - verifiers of decoder ops ----------------------------===//
+//===- DecoderOps.cpp - verifiers of decoder ops --------------------------===//
 //
 // Shapes and layouts are verified from the factor models (DecoderFactors.cpp);
 // what stands here is about attributes and element types.
@@ -39,9 +39,9 @@ LogicalResult WeightOp::verify() {
     shape[isStacked()] = (*rows)[1] - (*rows)[0];
   }
   if (ArrayRef<int64_t>(shape) != type.getShape())
-    return emitOpError("\"") << getKey() << "\" has the shape ["
-                             << type.getShape() << "], expected [" << shape
-                             << "] from the stored tensor";
+    return emitOpError("\"")
+           << getKey() << "\" has the shape [" << type.getShape()
+           << "], expected [" << shape << "] from the stored tensor";
   return success();
 }
 
@@ -60,7 +60,8 @@ LogicalResult SplitHeadsOp::verify() { return success(); }
 LogicalResult MergeHeadsOp::verify() { return success(); }
 
 LogicalResult RopeOp::verify() {
-  int64_t width = cast<RankedTensorType>(getInput().getType()).getShape().back();
+  int64_t width =
+      cast<RankedTensorType>(getInput().getType()).getShape().back();
   int64_t rotary = 2 * getTable().getInvFreq().size();
   if (rotary > width)
     return emitOpError("rotates ")
@@ -72,14 +73,13 @@ LogicalResult CacheOp::verify() {
   auto rows = cast<RankedTensorType>(getRows().getType());
   if (rows.getElementType() !=
       cast<RankedTensorType>(getType()).getElementType())
-    return emitOpError("stores ") << rows.getElementType() << " as "
-                                  << getType();
+    return emitOpError("stores ")
+           << rows.getElementType() << " as " << getType();
   bool positions = getPlane() == Plane::Positions;
   if (positions != isa<IntegerType>(rows.getElementType()))
-    return emitOpError("stores ")
-           << rows.getElementType() << " in the plane "
-           << stringifyPlane(getPlane()) << ", expected "
-           << (positions ? "integers" : "floats");
+    return emitOpError("stores ") << rows.getElementType() << " in the plane "
+                                  << stringifyPlane(getPlane()) << ", expected "
+                                  << (positions ? "integers" : "floats");
   if (positions ? getLayer() != -1 : getLayer() < 0)
     return emitOpError("has the layer ")
            << getLayer() << ", expected "
@@ -98,9 +98,8 @@ LogicalResult AttentionOp::verify() {
     return emitOpError("has the scale ")
            << scale << ", expected a positive number";
   if (getWindow() && static_cast<int64_t>(*getWindow()) < 1)
-    return emitOpError("has a window of ")
-           << static_cast<int64_t>(*getWindow())
-           << " keys, expected at least 1";
+    return emitOpError("has a window of ") << static_cast<int64_t>(*getWindow())
+                                           << " keys, expected at least 1";
   return success();
 }
 

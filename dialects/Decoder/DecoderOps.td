@@ -1,4 +1,4 @@
-//===- DecoderOps.td - the ops of a decoder stack -------------*- tablegen -*-===//
+//===- DecoderOps.td - the ops of a decoder stack ----------*- tablegen -*-===//
 #ifndef LAYLINE_DECODER_OPS
 #define LAYLINE_DECODER_OPS
 

@@ -1,4 +1,4 @@
-//===- Factors.cpp - the layout rules, from factor models -------------------===//
+//===- Factors.cpp - the layout rules, from factor models -----------------===//
 #include "dialects/Grid/Factors.h"
 #include "dialects/Grid/Grid.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +13,8 @@ std::optional<unsigned> FactorModel::find(StringRef name) const {
   return std::nullopt;
 }
 
-SmallVector<unsigned, 3> layline::grid::getRowOperands(const FactorModel &model) {
+SmallVector<unsigned, 3>
+layline::grid::getRowOperands(const FactorModel &model) {
   SmallVector<unsigned, 3> rows;
   for (auto [index, dims] : llvm::enumerate(model.operands))
     if (!dims.empty() && model.factors[dims[0].factor].name == kTokens)
@@ -157,10 +158,9 @@ static LogicalResult inferOwes(Operation *op, const FactorModel &model,
     if (!layout.owesAnything())
       continue;
     if (!linear || !linear.isLinearIn(index)) {
-      InFlightDiagnostic diag = emitError()
-                                << "takes a value that owes a sum over "
-                                << layout.getOwes().front()
-                                << "; reduce it first";
+      InFlightDiagnostic diag =
+          emitError() << "takes a value that owes a sum over "
+                      << layout.getOwes().front() << "; reduce it first";
       if (Operation *producer = op->getOperand(index).getDefiningOp())
         diag.attachNote(producer->getLoc()) << "the sum is owed since here";
       return diag;
@@ -196,8 +196,7 @@ static LogicalResult inferOwes(Operation *op, const FactorModel &model,
           missing.push_back(axis);
       InFlightDiagnostic diag =
           emitError() << "adds operand #" << addend
-                      << ", which owes no sum over "
-                      << missing.front()
+                      << ", which owes no sum over " << missing.front()
                       << ", to a value that does: it would be added once per "
                          "rank; add it after the reduction";
       if (owing)
@@ -299,9 +298,9 @@ LogicalResult layline::grid::detail::verifyLayoutOp(Operation *op) {
 
   SmallVector<LayoutAttr> operands, inferred;
   unsigned placed = 0;
-  for (Type type : llvm::concat<const Type>(
-           llvm::to_vector(op->getOperandTypes()),
-           llvm::to_vector(op->getResultTypes())))
+  for (Type type :
+       llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
+                                llvm::to_vector(op->getResultTypes())))
     placed += static_cast<bool>(getLayout(type));
   if (placed == 0)
     return success();

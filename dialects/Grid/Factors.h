@@ -1,4 +1,5 @@
-//===- Factors.h - the factor model of an op and the layout rules -*- C++ -*-===//
+//===- Factors.h - the factor model of an op and the layout rules -*- C++
+//-*-===//
 //
 // An op binds each dimension of its operands and results to a factor. All
 // layout rules follow from the kinds of the factors; they are written once, in
@@ -86,7 +87,8 @@ mlir::LogicalResult inferLayouts(mlir::Operation *op,
 /// The layout of a tensor type, or null if it has not been placed.
 LayoutAttr getLayout(mlir::Type type);
 /// The tensor type with another layout (null: none).
-mlir::RankedTensorType withLayout(mlir::RankedTensorType type, LayoutAttr layout);
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
+                                  LayoutAttr layout);
 
 namespace detail {
 mlir::LogicalResult verifyLayoutOp(mlir::Operation *op);

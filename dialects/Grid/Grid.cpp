@@ -1,4 +1,4 @@
-//===- Grid.cpp - the grid dialect ------------------------------------------===//
+//===- Grid.cpp - the grid dialect ----------------------------------------===//
 #include "dialects/Grid/Grid.h"
 
 using namespace mlir;
@@ -30,8 +30,8 @@ StringRef layline::grid::stringifyCollectiveKind(CollectiveKind kind) {
 }
 
 MeshOp layline::grid::lookupMesh(Operation *op) {
-  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op)
-                                  : op->getParentOfType<ModuleOp>();
+  auto module =
+      isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   if (!module)
     return {};
   auto meshes = module.getOps<MeshOp>();

@@ -1,4 +1,4 @@
-//===- GridAttrs.td - splits and layouts ----------------------*- tablegen -*-===//
+//===- GridAttrs.td - splits and layouts -------------------*- tablegen -*-===//
 #ifndef LAYLINE_GRID_ATTRS
 #define LAYLINE_GRID_ATTRS
 

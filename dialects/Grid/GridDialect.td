@@ -1,4 +1,4 @@
-//===- GridDialect.td - where values live on a mesh of cards --*- tablegen -*-===//
+//===- GridDialect.td - where values live on a mesh of cards -*- tablegen -*-===//
 #ifndef LAYLINE_GRID_DIALECT
 #define LAYLINE_GRID_DIALECT
 

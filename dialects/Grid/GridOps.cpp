@@ -1,4 +1,4 @@
-//===- GridOps.cpp - verifiers and interfaces of grid ops -------------------===//
+//===- GridOps.cpp - verifiers and interfaces of grid ops -----------------===//
 #include "dialects/Grid/Grid.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -225,9 +225,9 @@ LogicalResult FusedOp::verify() {
   Block &block = getBody().front();
   auto yield = cast<YieldOp>(block.getTerminator());
   if (yield.getNumOperands() != getNumResults())
-    return emitOpError("has ") << getNumResults() << " results, but "
-                               << yield.getNumOperands()
-                               << " values are yielded";
+    return emitOpError("has ")
+           << getNumResults() << " results, but " << yield.getNumOperands()
+           << " values are yielded";
   for (auto [yielded, result] : llvm::zip(yield.getValues(), getOutputs()))
     if (yielded.getType() != result.getType())
       return emitOpError("yields ")

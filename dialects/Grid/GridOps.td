@@ -1,4 +1,4 @@
-//===- GridOps.td - the mesh, collectives, fused regions ------*- tablegen -*-===//
+//===- GridOps.td - the mesh, collectives, fused regions ---*- tablegen -*-===//
 #ifndef LAYLINE_GRID_OPS
 #define LAYLINE_GRID_OPS
 

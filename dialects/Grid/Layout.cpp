@@ -1,4 +1,4 @@
-//===- Layout.cpp - splits and layouts: syntax and rules --------------------===//
+//===- Layout.cpp - splits and layouts: syntax and rules ------------------===//
 #include "dialects/Grid/Grid.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -64,8 +64,9 @@ static SplitAttr parseSplit(AsmParser &parser) {
     return {};
   std::optional<PartitionKind> kind = symbolizePartitionKind(word);
   if (!kind) {
-    parser.emitError(loc) << "unknown partition kind '" << word
-                          << "', expected block, zigzag, cyclic, owner or readers";
+    parser.emitError(loc)
+        << "unknown partition kind '" << word
+        << "', expected block, zigzag, cyclic, owner or readers";
     return {};
   }
   int64_t argument = 0, unit = 1;
@@ -75,9 +76,9 @@ static SplitAttr parseSplit(AsmParser &parser) {
         parser.parseRParen())
       return {};
   } else if (*kind == PartitionKind::Owner) {
-    if (parser.parseCommaSeparatedList(
-            AsmParser::Delimiter::Paren,
-            [&] { return parser.parseInteger(owners.emplace_back()); }))
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&] {
+          return parser.parseInteger(owners.emplace_back());
+        }))
       return {};
   }
   std::string axis;
@@ -154,7 +155,8 @@ LayoutAttr LayoutAttr::withOwes(ArrayRef<StringAttr> axes) const {
 
 LayoutAttr LayoutAttr::withoutOwes(ArrayRef<StringAttr> axes) const {
   SmallVector<StringAttr> owes(getOwes());
-  llvm::erase_if(owes, [&](StringAttr a) { return llvm::is_contained(axes, a); });
+  llvm::erase_if(owes,
+                 [&](StringAttr a) { return llvm::is_contained(axes, a); });
   return LayoutAttr::get(getContext(), getDims(), owes);
 }
 
@@ -213,9 +215,8 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                          << " owners are listed";
     if (split.getKind() == PartitionKind::Readers &&
         (items == 0 || split.getArgument() % items))
-      return emitError() << split.getArgument()
-                         << " query heads cannot share " << items
-                         << " KV heads evenly";
+      return emitError() << split.getArgument() << " query heads cannot share "
+                         << items << " KV heads evenly";
   }
   if (owesAnything() && !isa<FloatType>(elementType))
     return emitError() << "only floating-point values can owe a sum, found "

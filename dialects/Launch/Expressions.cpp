@@ -1,4 +1,4 @@
-//===- Expressions.cpp - the plan's expressions as attributes ---------------===//
+//===- Expressions.cpp - the plan's expressions as attributes -------------===//
 #include "dialects/Launch/Expressions.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"

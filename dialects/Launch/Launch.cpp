@@ -1,4 +1,4 @@
-//===- Launch.cpp - the launch dialect --------------------------------------===//
+//===- Launch.cpp - the launch dialect ------------------------------------===//
 #include "dialects/Launch/Launch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"

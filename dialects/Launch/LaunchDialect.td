@@ -1,4 +1,4 @@
-//===- LaunchDialect.td - what every rank launches ------------*- tablegen -*-===//
+//===- LaunchDialect.td - what every rank launches ---------*- tablegen -*-===//
 #ifndef LAYLINE_LAUNCH_DIALECT
 #define LAYLINE_LAUNCH_DIALECT
 

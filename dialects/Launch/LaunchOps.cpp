@@ -1,4 +1,4 @@
-//===- LaunchOps.cpp - verifiers of a plan and its parts --------------------===//
+//===- LaunchOps.cpp - verifiers of a plan and its parts ------------------===//
 #include "dialects/Launch/Launch.h"
 #include "dialects/Launch/StepSyntax.h"
 #include "mlir/IR/Builders.h"
@@ -80,25 +80,28 @@ LogicalResult GroupOp::verify() {
   for (StringRef axis : getAxes().getAsValueRange<StringAttr>()) {
     std::optional<int64_t> size = plan.getAxisSize(axis);
     if (!size)
-      return emitOpError("is over \"") << axis << "\", which is no axis of the mesh";
+      return emitOpError("is over \"")
+             << axis << "\", which is no axis of the mesh";
     ranks *= *size;
   }
   if (ranks != static_cast<int64_t>(getRanks()))
-    return emitOpError("has ") << static_cast<int64_t>(getRanks())
-                               << " ranks, expected " << ranks
-                               << " from its axes";
+    return emitOpError("has ")
+           << static_cast<int64_t>(getRanks()) << " ranks, expected " << ranks
+           << " from its axes";
   return success();
 }
 
 LogicalResult RangeOp::verify() {
-  for (auto [name, expr] : {std::pair<StringRef, Attribute>("extent", getExtent()),
-                            {"begin", getBegin()},
-                            {"size", getSize()}})
+  for (auto [name, expr] :
+       {std::pair<StringRef, Attribute>("extent", getExtent()),
+        {"begin", getBegin()},
+        {"size", getSize()}})
     if (!isExpression(expr))
-      return emitOpError("has the ") << name << " " << expr
-                                     << ", expected a closed expression";
+      return emitOpError("has the ")
+             << name << " " << expr << ", expected a closed expression";
   if (!(*this)->getParentOfType<PlanOp>().getAxisSize(getAxis()))
-    return emitOpError("is over \"") << getAxis() << "\", which is no axis of the mesh";
+    return emitOpError("is over \"")
+           << getAxis() << "\", which is no axis of the mesh";
   bool isReaders = getKind() == RangeKind::Readers;
   auto extent = dyn_cast<IntegerAttr>(getExtent());
   bool fits = getOf() && extent && extent.getInt() > 0 &&
@@ -162,8 +165,8 @@ static Op lookup(Operation *op, FlatSymbolRefAttr symbol,
 
 LogicalResult FlagOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!lookup<GroupOp>(*this, getGroupAttr(), symbols))
-    return emitOpError("names the group ") << getGroupAttr()
-                                           << ", which is not defined";
+    return emitOpError("names the group ")
+           << getGroupAttr() << ", which is not defined";
   return success();
 }
 
@@ -172,8 +175,9 @@ LogicalResult KernelOp::verify() {
   for (StringRef name : getOps().getAsValueRange<StringAttr>()) {
     std::optional<StepKind> kind = symbolizeStepKind(name);
     if (!kind || *kind == StepKind::Fused)
-      return emitOpError("runs '") << name << "', expected a kind of step that "
-                                              "is not fused";
+      return emitOpError("runs '") << name
+                                   << "', expected a kind of step that "
+                                      "is not fused";
     hasCollective |= getInfo(*kind).isCollective;
   }
   if (hasCollective != static_cast<bool>(getGroupAttr()))
@@ -184,8 +188,8 @@ LogicalResult KernelOp::verify() {
 
 LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getGroupAttr() && !lookup<GroupOp>(*this, getGroupAttr(), symbols))
-    return emitOpError("names the group ") << getGroupAttr()
-                                           << ", which is not defined";
+    return emitOpError("names the group ")
+           << getGroupAttr() << ", which is not defined";
   return success();
 }
 
@@ -224,9 +228,8 @@ LogicalResult VariantOp::verifyRegions() {
     if (ids)
       for (StringRef id : ids->getAsValueRange<StringAttr>())
         if (!steps.contains(id))
-          return op->emitOpError()
-                 << "'" << what << "' names the step \"" << id
-                 << "\", which is not in the list";
+          return op->emitOpError() << "'" << what << "' names the step \"" << id
+                                   << "\", which is not in the list";
     return success();
   };
   for (Operation &op : getBody().front()) {
@@ -252,9 +255,9 @@ LogicalResult VariantOp::verifyRegions() {
 LogicalResult ArenaOp::verify() {
   int64_t bytes = getBytes(), bound = getBound();
   if (bound < 0 || bound > bytes)
-    return emitOpError("\"") << getId() << "\" has " << bytes
-                             << " bytes and the bound " << bound
-                             << ", expected 0 <= bound <= bytes";
+    return emitOpError("\"")
+           << getId() << "\" has " << bytes << " bytes and the bound " << bound
+           << ", expected 0 <= bound <= bytes";
   return success();
 }
 
@@ -267,18 +270,19 @@ LogicalResult BufferOp::verify() {
   if (!getLayout(getType()) ||
       llvm::any_of(tensor.getShape().drop_front(tensor.getRank() ? 1 : 0),
                    ShapedType::isDynamic))
-    return emitOpError("\"")
-           << getId() << "\" has the type " << getType()
-           << ", expected a ranked tensor with a layout, dynamic in its rows at most";
+    return emitOpError("\"") << getId() << "\" has the type " << getType()
+                             << ", expected a ranked tensor with a layout, "
+                                "dynamic in its rows at most";
   if (isInput() != getInput().has_value())
     return emitOpError("\"")
            << getId() << "\" is of class '" << stringifyBufferClass(getKind())
            << "' and " << (getInput() ? "binds" : "binds no") << " input";
   if (isInput() && getArena())
-    return emitOpError("\"") << getId() << "\" is an input, which the caller binds, "
-                             << "but has a place in the arena \"" << *getArena() << "\"";
-  unsigned placed = getArena().has_value() + getOffset().has_value() +
-                    getBytes().has_value();
+    return emitOpError("\"")
+           << getId() << "\" is an input, which the caller binds, "
+           << "but has a place in the arena \"" << *getArena() << "\"";
+  unsigned placed =
+      getArena().has_value() + getOffset().has_value() + getBytes().has_value();
   if (placed % 3 || (getLive() && getLive()->size() != 2))
     return emitOpError("\"") << getId() << "\" needs arena, offset and bytes "
                              << "together, and two steps for 'live'";
@@ -289,9 +293,9 @@ LogicalResult OutputOp::verify() {
   auto buffer = getBuffer().getDefiningOp<BufferOp>();
   auto layout = buffer ? getLayout(buffer.getType()) : grid::LayoutAttr();
   if (layout && layout.owesAnything()) {
-    InFlightDiagnostic diag = emitOpError("\"")
-                              << getId() << "\" owes a sum over "
-                              << layout.getOwes().front() << "; reduce it first";
+    InFlightDiagnostic diag =
+        emitOpError("\"") << getId() << "\" owes a sum over "
+                          << layout.getOwes().front() << "; reduce it first";
     diag.attachNote(buffer.getLoc()) << "the buffer is defined here";
     return diag;
   }
@@ -300,13 +304,15 @@ LogicalResult OutputOp::verify() {
 
 LogicalResult SiteOp::verify() {
   if (getBefore().has_value() != getAfter().has_value())
-    return emitOpError("\"") << getId() << "\" has bytes only before or only after";
+    return emitOpError("\"")
+           << getId() << "\" has bytes only before or only after";
   if (getBefore())
     for (DictionaryAttr form : {*getBefore(), *getAfter()})
       for (NamedAttribute bytes : form)
         if (!isExpression(bytes.getValue()))
           return emitOpError("\"")
                  << getId() << "\" sends " << bytes.getValue() << " bytes by '"
-                 << bytes.getName().getValue() << "', expected a closed expression";
+                 << bytes.getName().getValue()
+                 << "', expected a closed expression";
   return success();
 }

@@ -1,4 +1,4 @@
-//===- LaunchOps.td - the ops of a launch plan ----------------*- tablegen -*-===//
+//===- LaunchOps.td - the ops of a launch plan -------------*- tablegen -*-===//
 #ifndef LAYLINE_LAUNCH_OPS
 #define LAYLINE_LAUNCH_OPS
 

@@ -1,4 +1,4 @@
-//===- LaunchStep.cpp - syntax and verifier of a step -----------------------===//
+//===- LaunchStep.cpp - syntax and verifier of a step ---------------------===//
 #include "dialects/Launch/Launch.h"
 #include "dialects/Launch/StepSyntax.h"
 #include "mlir/IR/Builders.h"
@@ -83,7 +83,8 @@ void StepOp::forEachLeaf(llvm::function_ref<void(StepOp)> visit) {
 
 bool StepOp::isCollective() {
   bool found = false;
-  forEachLeaf([&](StepOp step) { found |= getInfo(step.getKind()).isCollective; });
+  forEachLeaf(
+      [&](StepOp step) { found |= getInfo(step.getKind()).isCollective; });
   return found;
 }
 
@@ -91,7 +92,8 @@ void StepOp::forEachArgument(llvm::function_ref<void(const Argument &)> visit) {
   const StepKindInfo &info = getInfo(getKind());
   auto next = getBuffers().begin();
   for (auto [role, target] : llvm::zip(getRoles(), getTargets())) {
-    Argument argument{info.findRole(cast<StringAttr>(role).getValue()), {}, {}, {}};
+    Argument argument{
+        info.findRole(cast<StringAttr>(role).getValue()), {}, {}, {}};
     if (auto symbol = dyn_cast<FlatSymbolRefAttr>(target)) {
       argument.symbol = symbol;
     } else {
@@ -114,13 +116,14 @@ static LogicalResult verifyRoles(StepOp op, const StepKindInfo &info) {
           static_cast<size_t>(llvm::count_if(op.getTargets(), [](Attribute a) {
             return !isa<FlatSymbolRefAttr>(a);
           })))
-    return op.emitOpError("has ") << op.getRoles().size() << " roles for "
-                                  << op.getTargets().size() << " targets and "
-                                  << op.getBuffers().size() << " buffers";
+    return op.emitOpError("has ")
+           << op.getRoles().size() << " roles for " << op.getTargets().size()
+           << " targets and " << op.getBuffers().size() << " buffers";
   StringRef kind = stringifyStepKind(op.getKind());
   size_t next = 0, given = op.getRoles().size();
   auto roleAt = [&](size_t i) {
-    return i < given ? cast<StringAttr>(op.getRoles()[i]).getValue() : StringRef();
+    return i < given ? cast<StringAttr>(op.getRoles()[i]).getValue()
+                     : StringRef();
   };
   for (const RoleSpec &role : info.roles) {
     size_t count = 0;
@@ -133,8 +136,8 @@ static LogicalResult verifyRoles(StepOp op, const StepKindInfo &info) {
              << roleAt(next) << "' in place #" << next << ", expected '"
              << role.name << "' of '" << kind << "'";
     if (count > 1 && !role.isList)
-      return op.emitOpError("has ") << count << " of '" << role.name
-                                    << "', expected one";
+      return op.emitOpError("has ")
+             << count << " of '" << role.name << "', expected one";
   }
   if (next != given)
     return op.emitOpError("has the role '")
@@ -161,7 +164,8 @@ static LogicalResult verifyView(StepOp op, StringRef role, RankedTensorType own,
   auto layout = getLayout(own), seen = getLayout(view);
   if (!seen || own.getElementType() != view.getElementType() ||
       own.getNumDynamicDims() != view.getNumDynamicDims() ||
-      countStatic(own) != countStatic(view) || layout.getOwes() != seen.getOwes())
+      countStatic(own) != countStatic(view) ||
+      layout.getOwes() != seen.getOwes())
     return op.emitOpError("views '")
            << role << "' as " << view << ", but the buffer holds " << own;
   return success();
@@ -174,10 +178,12 @@ static LogicalResult verifyTargets(StepOp op) {
       return;
     const RoleSpec &role = *argument.role;
     bool takesBuffer = role.takes == Takes::Buffer;
-    if (role.takes != Takes::Any && takesBuffer != static_cast<bool>(argument.buffer)) {
+    if (role.takes != Takes::Any &&
+        takesBuffer != static_cast<bool>(argument.buffer)) {
       result = op.emitOpError("has ")
-               << (takesBuffer ? "a symbol" : "a buffer") << " as '" << role.name
-               << "', expected " << (takesBuffer ? "a buffer" : "a symbol");
+               << (takesBuffer ? "a symbol" : "a buffer") << " as '"
+               << role.name << "', expected "
+               << (takesBuffer ? "a buffer" : "a symbol");
       return;
     }
     auto buffer = argument.buffer ? argument.buffer.getDefiningOp<BufferOp>()
@@ -221,8 +227,8 @@ static LogicalResult verifyAttrs(StepOp op, const StepKindInfo &info) {
       return op.emitOpError("lacks the attribute '")
              << spec.name << "' of '" << kind << "'";
     if (!hasType(attr, spec.type))
-      return op.emitOpError("has the attribute '") << spec.name << "' = " << attr
-                                                   << " of a wrong type";
+      return op.emitOpError("has the attribute '")
+             << spec.name << "' = " << attr << " of a wrong type";
   }
   if (op.getAttrsAttr())
     for (NamedAttribute attr : op.getAttrsAttr())
@@ -243,8 +249,8 @@ LogicalResult StepOp::verify() {
     return spec->isOutput && spec->takes != Takes::Cache;
   });
   if (getNames() && getNames()->size() != static_cast<size_t>(outputs))
-    return emitOpError("has ") << getNames()->size() << " names for " << outputs
-                               << " outputs";
+    return emitOpError("has ")
+           << getNames()->size() << " names for " << outputs << " outputs";
   return success();
 }
 
@@ -268,14 +274,15 @@ LogicalResult StepOp::verifyRegions() {
 //===----------------------------------------------------------------------===//
 
 template <typename... Ops>
-static LogicalResult expectSymbol(StepOp op, StringRef use, FlatSymbolRefAttr symbol,
+static LogicalResult expectSymbol(StepOp op, StringRef use,
+                                  FlatSymbolRefAttr symbol,
                                   SymbolTableCollection &symbols) {
   if (!symbol)
     return success();
   Operation *found = symbols.lookupNearestSymbolFrom(op, symbol);
   if (!found)
-    return op.emitOpError("has '") << use << "' = " << symbol
-                                   << ", which is not defined";
+    return op.emitOpError("has '")
+           << use << "' = " << symbol << ", which is not defined";
   if (!isa<Ops...>(found)) {
     InFlightDiagnostic diag = op.emitOpError("has '")
                               << use << "' = " << symbol << ", which is a '"
@@ -292,9 +299,12 @@ LogicalResult StepOp::verifySymbolUses(SymbolTableCollection &symbols) {
   };
   if (failed(expectSymbol<StreamOp>(*this, "on", getStreamAttr(), symbols)) ||
       failed(expectSymbol<FlagOp>(*this, "flag", getFlagAttr(), symbols)) ||
-      failed(expectSymbol<RangeOp>(*this, "range", attrSymbol("range"), symbols)) ||
-      failed(expectSymbol<GroupOp>(*this, "group", attrSymbol("group"), symbols)) ||
-      failed(expectSymbol<KernelOp>(*this, "kernel", attrSymbol("kernel"), symbols)))
+      failed(expectSymbol<RangeOp>(*this, "range", attrSymbol("range"),
+                                   symbols)) ||
+      failed(expectSymbol<GroupOp>(*this, "group", attrSymbol("group"),
+                                   symbols)) ||
+      failed(expectSymbol<KernelOp>(*this, "kernel", attrSymbol("kernel"),
+                                    symbols)))
     return failure();
   LogicalResult result = success();
   forEachArgument([&](const Argument &argument) {
@@ -313,8 +323,8 @@ LogicalResult StepOp::verifySymbolUses(SymbolTableCollection &symbols) {
       break;
     case Takes::Any:
     case Takes::Buffer:
-      result = expectSymbol<WeightOp, CacheOp, TableOp>(*this, role,
-                                                        argument.symbol, symbols);
+      result = expectSymbol<WeightOp, CacheOp, TableOp>(
+          *this, role, argument.symbol, symbols);
       break;
     }
   });

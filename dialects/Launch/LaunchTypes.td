@@ -1,4 +1,4 @@
-//===- LaunchTypes.td - the buffer type and the closed enums --*- tablegen -*-===//
+//===- LaunchTypes.td - the buffer type and the closed enums -*- tablegen -*-===//
 #ifndef LAYLINE_LAUNCH_TYPES
 #define LAYLINE_LAUNCH_TYPES
 

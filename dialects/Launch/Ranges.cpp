@@ -1,4 +1,4 @@
-//===- Ranges.cpp - parts of tensors on the ranks of a plan -----------------===//
+//===- Ranges.cpp - parts of tensors on the ranks of a plan ---------------===//
 #include "dialects/Launch/Ranges.h"
 #include "dialects/Launch/Launch.h"
 

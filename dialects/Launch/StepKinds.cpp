@@ -1,4 +1,4 @@
-//===- StepKinds.cpp - what each kind of step takes -------------------------===//
+//===- StepKinds.cpp - what each kind of step takes -----------------------===//
 #include "dialects/Launch/StepKinds.h"
 #include "dialects/Launch/Launch.h"
 #include "llvm/ADT/STLExtras.h"
@@ -26,12 +26,14 @@ static RoleSpec out(StringLiteral name, Element element = Element::Float) {
 static RoleSpec weight(StringLiteral name, bool isOptional = false) {
   return {name, Takes::Weight, Element::Float, /*isOutput=*/false, isOptional};
 }
-static RoleSpec cache(StringLiteral name, Element element, bool isOutput = false) {
+static RoleSpec cache(StringLiteral name, Element element,
+                      bool isOutput = false) {
   return {name, Takes::Cache, element, isOutput};
 }
 static RoleSpec list(StringLiteral name, Takes takes, Element element,
                      bool isOutput = false) {
-  return {name, takes, element, isOutput, /*isOptional=*/false, /*isList=*/true};
+  return {name,           takes, element, isOutput, /*isOptional=*/false,
+          /*isList=*/true};
 }
 
 static constexpr auto kInteger = Element::Integer;
@@ -51,23 +53,37 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
       {{input, weight("weight"), weight("bias", true), output},
        {{"norm", A::String}, {"eps", A::Number}, {"weight_offset", A::Number}}},
       {{input, weight("weight"), weight("bias", true), output},
-       {}, !collective, isExtern},
-      {{input, in("positions", kInteger), {"table", Takes::Table, kAny}, output},
+       {},
+       !collective,
+       isExtern},
+      {{input,
+        in("positions", kInteger),
+        {"table", Takes::Table, kAny},
+        output},
        {{"style", A::String}, {"rotary", A::Integer}}},
       {{anyInput, cache("cache", kAny, /*isOutput=*/true)}, {}},
-      {{in("query"), cache("keys", Element::Float), cache("values", Element::Float),
-        in("positions", kInteger), cache("key_positions", kInteger), output},
-       {{"scale", A::Number}, {"causal", A::Bool}, {"window", A::Integer, true},
-        {"heads", A::Integer}, {"kv_heads", A::Integer}},
-       !collective, isExtern},
+      {{in("query"), cache("keys", Element::Float),
+        cache("values", Element::Float), in("positions", kInteger),
+        cache("key_positions", kInteger), output},
+       {{"scale", A::Number},
+        {"causal", A::Bool},
+        {"window", A::Integer, true},
+        {"heads", A::Integer},
+        {"kv_heads", A::Integer}},
+       !collective,
+       isExtern},
       {{input, output}, {function}},
       {{in("gate"), in("up"), output}, {function}},
       {{in("logits"), out("ids", kInteger), out("weights")},
-       {{"top_k", A::Integer}, {"scoring", A::String}, {"renormalize", A::Bool},
+       {{"top_k", A::Integer},
+        {"scoring", A::String},
+        {"renormalize", A::Bool},
         {"scale", A::Number}}},
       {{input, in("ids", kInteger), in("weights"), weight("gate"), weight("up"),
         weight("down"), output},
-       {function}, !collective, isExtern},
+       {function},
+       !collective,
+       isExtern},
       {{addends, output}, {}},
       {{input, weight("bias"), output}, {}},
       {{addends, output}, {}},
@@ -78,7 +94,8 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
       {{input, output}, {group, dim, range}, collective},
       {{anyInput, anyOutput}, {group, dim, range}, collective},
       {{anyInput, anyOutput}, {group, {"root", A::Integer}}, collective},
-      {{list("inputs", Takes::Any, kAny), list("outputs", Takes::Any, kAny, true)},
+      {{list("inputs", Takes::Any, kAny),
+        list("outputs", Takes::Any, kAny, true)},
        {{"kernel", A::Symbol}}},
   }};
 }

@@ -1,4 +1,4 @@
-//===- Targets.cpp - the cards a plan is compiled for -----------------------===//
+//===- Targets.cpp - the cards a plan is compiled for ---------------------===//
 #include "layline/Cost/Targets.h"
 
 using namespace layline;

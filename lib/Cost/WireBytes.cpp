@@ -1,4 +1,4 @@
-//===- WireBytes.cpp - bytes that a rank sends in a collective --------------===//
+//===- WireBytes.cpp - bytes that a rank sends in a collective ------------===//
 #include "layline/Cost/WireBytes.h"
 #include "layline/Support/Partition.h"
 #include <algorithm>

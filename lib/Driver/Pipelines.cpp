@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - the phases as named pass pipelines -------------------===//
+//===- Pipelines.cpp - the phases as named pass pipelines -----------------===//
 #include "layline/Driver/Pipelines.h"
 #include "dialects/Decoder/Decoder.h"
 #include "dialects/Grid/Grid.h"

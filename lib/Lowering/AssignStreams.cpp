@@ -1,4 +1,4 @@
-//===- AssignStreams.cpp - streams, and the events that order them ----------===//
+//===- AssignStreams.cpp - streams, and the events that order them --------===//
 #include "Effects.h"
 #include "layline/Lowering/Passes.h"
 #include "mlir/IR/Builders.h"
@@ -18,7 +18,8 @@ using namespace layline::launch;
 namespace {
 
 enum Stream : unsigned { Compute, Comm, NumStreams };
-constexpr std::array<llvm::StringLiteral, NumStreams> kStreamNames = {"compute", "comm"};
+constexpr std::array<llvm::StringLiteral, NumStreams> kStreamNames = {"compute",
+                                                                      "comm"};
 
 /// A step of each stream, -1 for none.
 using StepPerStream = std::array<int, NumStreams>;
@@ -113,8 +114,7 @@ private:
 
 void Scheduler::schedule(int at) {
   StepOp step = steps[at];
-  unsigned stream =
-      getInfo(step.getKind()).isCollective ? Comm : Compute;
+  unsigned stream = getInfo(step.getKind()).isCollective ? Comm : Compute;
   Effects effects = getEffects(step);
   llvm::SmallSetVector<int, 4> after;
   StepPerStream needed = kNoSteps;
@@ -122,7 +122,8 @@ void Scheduler::schedule(int at) {
   auto use = [&](int producer) {
     after.insert(producer);
     StepPerStream done = kNoSteps;
-    done[getInfo(steps[producer].getKind()).isCollective ? Comm : Compute] = producer;
+    done[getInfo(steps[producer].getKind()).isCollective ? Comm : Compute] =
+        producer;
     join(needed, done);
   };
   for (Value value : effects.reads) {
@@ -180,7 +181,8 @@ void Scheduler::schedule(int at) {
   clock[stream] = at;
   lastOfStream[stream] = at;
 
-  step.setStreamAttr(FlatSymbolRefAttr::get(builder.getContext(), kStreamNames[stream]));
+  step.setStreamAttr(
+      FlatSymbolRefAttr::get(builder.getContext(), kStreamNames[stream]));
   SmallVector<int> sorted(after.begin(), after.end());
   llvm::sort(sorted);
   SmallVector<Attribute> ids;
@@ -200,13 +202,16 @@ void Scheduler::writeEvents() {
     for (int signaller : waitsFor[at])
       waits.push_back(events[signaller]);
     StepOp step = steps[at];
-    step.setWaitsAttr(waits.empty() ? ArrayAttr() : builder.getArrayAttr(waits));
-    step.setSignalsAttr(events[at] ? builder.getArrayAttr(events[at]) : ArrayAttr());
+    step.setWaitsAttr(waits.empty() ? ArrayAttr()
+                                    : builder.getArrayAttr(waits));
+    step.setSignalsAttr(events[at] ? builder.getArrayAttr(events[at])
+                                   : ArrayAttr());
   }
 }
 
 namespace {
-struct LaunchAssignStreams : layline::impl::LaunchAssignStreamsBase<LaunchAssignStreams> {
+struct LaunchAssignStreams
+    : layline::impl::LaunchAssignStreamsBase<LaunchAssignStreams> {
   void runOnOperation() override {
     for (auto variant : getOperation().getOps<VariantOp>())
       Scheduler(variant).run();

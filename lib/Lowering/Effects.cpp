@@ -1,4 +1,4 @@
-//===- Effects.cpp - what a step of the list reads and writes ---------------===//
+//===- Effects.cpp - what a step of the list reads and writes -------------===//
 #include "Effects.h"
 
 using namespace mlir;

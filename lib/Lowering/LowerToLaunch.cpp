@@ -1,4 +1,4 @@
-//===- LowerToLaunch.cpp - every op becomes a step --------------------------===//
+//===- LowerToLaunch.cpp - every op becomes a step ------------------------===//
 #include "VariantLowering.h"
 #include "layline/Lowering/Passes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -47,9 +47,8 @@ FailureOr<SmallVector<Variant>> LowerToLaunch::getVariants(ModuleOp module) {
   if (variants.empty())
     return module.emitError("has no function with '")
            << kTokens << "': plan its variants first";
-  llvm::sort(variants, [](const Variant &a, const Variant &b) {
-    return a.min < b.min;
-  });
+  llvm::sort(variants,
+             [](const Variant &a, const Variant &b) { return a.min < b.min; });
   return variants;
 }
 
@@ -68,12 +67,14 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
   if (failed(variants))
     return failure();
   auto mesh = grid::lookupMesh(module);
-  auto source = module->getAttrOfType<DictionaryAttr>(decoder::DecoderDialect::kSource);
+  auto source =
+      module->getAttrOfType<DictionaryAttr>(decoder::DecoderDialect::kSource);
   auto target = module->getAttrOfType<StringAttr>("grid.target");
-  auto positions = source ? source.getAs<IntegerAttr>("max_positions") : IntegerAttr();
+  auto positions =
+      source ? source.getAs<IntegerAttr>("max_positions") : IntegerAttr();
   if (!mesh || !positions || !target)
     return module.emitError("has no ")
-           << (!mesh       ? "'grid.mesh'"
+           << (!mesh        ? "'grid.mesh'"
                : !positions ? "'decoder.source' with max_positions"
                             : "'grid.target'");
   Type dtype = getModelType(variants->front().function);
@@ -112,7 +113,8 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
   plan.setFeaturesAttr(builder.getStrArrayAttr(features));
 
   // Nothing of the program is left: the plan says it all.
-  for (Operation &op : llvm::make_early_inc_range(module.getBody()->getOperations()))
+  for (Operation &op :
+       llvm::make_early_inc_range(module.getBody()->getOperations()))
     if (isa<func::FuncOp, grid::MeshOp>(op))
       op.erase();
   module->removeAttr(decoder::DecoderDialect::kSource);

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - the passes from placed programs to a plan -------------===//
+//===- Pipeline.cpp - the passes from placed programs to a plan -----------===//
 #include "layline/Lowering/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"

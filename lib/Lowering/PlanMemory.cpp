@@ -1,4 +1,4 @@
-//===- PlanMemory.cpp - a life and a place for every buffer -----------------===//
+//===- PlanMemory.cpp - a life and a place for every buffer ---------------===//
 #include "Effects.h"
 #include "layline/Lowering/Passes.h"
 #include "mlir/IR/Builders.h"
@@ -113,7 +113,8 @@ void Arena::place(unsigned numSteps) {
 }
 
 namespace {
-struct LaunchPlanMemory : layline::impl::LaunchPlanMemoryBase<LaunchPlanMemory> {
+struct LaunchPlanMemory
+    : layline::impl::LaunchPlanMemoryBase<LaunchPlanMemory> {
   void runOnOperation() override {
     for (auto variant : getOperation().getOps<VariantOp>())
       if (failed(plan(variant)))
@@ -145,7 +146,8 @@ LogicalResult LaunchPlanMemory::plan(VariantOp variant) {
       continue;
     auto [first, last] = lives.lookup_or(buffer.getBuffer(), {kNone, kNone});
     if (first == kNone)
-      return buffer.emitOpError("\"") << buffer.getId() << "\" is used by no step";
+      return buffer.emitOpError("\"")
+             << buffer.getId() << "\" is used by no step";
     if (buffer.getKind() == BufferClass::Output)
       last = steps.size() - 1;
     bool isFloat = isa<FloatType>(buffer.getTensor().getElementType());
@@ -160,7 +162,8 @@ LogicalResult LaunchPlanMemory::plan(VariantOp variant) {
   OpBuilder builder = OpBuilder::atBlockBegin(&variant.getBody().front());
   for (Arena *arena : {&floats, &ints, &registers}) {
     arena->place(steps.size());
-    ArenaOp::create(builder, variant.getLoc(), arena->id, arena->bytes, arena->bound);
+    ArenaOp::create(builder, variant.getLoc(), arena->id, arena->bytes,
+                    arena->bound);
     StringAttr id = builder.getStringAttr(arena->id);
     for (Placed &placed : arena->buffers) {
       placed.buffer.setArenaAttr(id);

@@ -1,4 +1,4 @@
-//===- PlanTables.cpp - what all variants of a plan share -------------------===//
+//===- PlanTables.cpp - what all variants of a plan share -----------------===//
 #include "PlanTables.h"
 
 using namespace mlir;
@@ -49,7 +49,8 @@ PlanTables::getRange(Location loc, grid::SplitAttr split, int64_t size) {
     if (!items.isConstant())
       break;
     of = builder.getI64IntegerAttr(split.getArgument());
-    segment = getReadersExpr(items.constant(), split.getArgument(), *ranks, rank);
+    segment =
+        getReadersExpr(items.constant(), split.getArgument(), *ranks, rank);
     break;
   default:
     break;
@@ -128,9 +129,8 @@ FailureOr<FlatSymbolRefAttr> PlanTables::getCache(decoder::CacheOp op) {
     return failure();
   launch::CacheOp &cache = caches[name];
   if (!cache)
-    cache = make<launch::CacheOp>(Caches, op.getLoc(), name,
-                                  op.getLayer(), plane,
-                                  tensor);
+    cache = make<launch::CacheOp>(Caches, op.getLoc(), name, op.getLayer(),
+                                  plane, tensor);
   if (cache.getType() != tensor) {
     InFlightDiagnostic diag = op.emitOpError("keeps ")
                               << tensor << " in the cache '" << name
@@ -149,15 +149,16 @@ FlatSymbolRefAttr PlanTables::getTable(Location loc,
   std::string name = "rope." + std::to_string(tables.size() - 1);
   symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
   bool isLong = static_cast<bool>(table.getLongInvFreq());
-  make<TableOp>(Tables, loc, builder.getStringAttr(name), table.getInvFreq(), table.getFactor(),
+  make<TableOp>(Tables, loc, builder.getStringAttr(name), table.getInvFreq(),
+                table.getFactor(),
                 isLong ? builder.getI64IntegerAttr(table.getAbove())
                        : IntegerAttr(),
                 table.getLongInvFreq(), table.getLongFactor());
   return symbol;
 }
 
-FailureOr<FlatSymbolRefAttr>
-PlanTables::getGroup(Location loc, ArrayRef<StringAttr> axes) {
+FailureOr<FlatSymbolRefAttr> PlanTables::getGroup(Location loc,
+                                                  ArrayRef<StringAttr> axes) {
   std::string name;
   int64_t ranks = 1;
   SmallVector<Attribute, 2> list;
@@ -190,9 +191,9 @@ FlatSymbolRefAttr PlanTables::getFlag(Location loc, FlatSymbolRefAttr group) {
 
 FlatSymbolRefAttr PlanTables::getKernel(Location loc, ArrayAttr ops, Type dtype,
                                         FlatSymbolRefAttr group) {
-  Attribute key = builder.getArrayAttr(
-      {ops, TypeAttr::get(dtype),
-       group ? Attribute(group) : builder.getUnitAttr()});
+  Attribute key =
+      builder.getArrayAttr({ops, TypeAttr::get(dtype),
+                            group ? Attribute(group) : builder.getUnitAttr()});
   FlatSymbolRefAttr &symbol = kernels[key];
   if (!symbol) {
     std::string name = "k" + std::to_string(kernels.size() - 1);

@@ -47,8 +47,19 @@ public:
 
 private:
   // Sections of the plan, in its order.
-  enum Section { Symbols, Groups, Ranges, Inputs, Caches, Tables, Weights, Flags,
-                 Kernels, Streams, NumSections };
+  enum Section {
+    Symbols,
+    Groups,
+    Ranges,
+    Inputs,
+    Caches,
+    Tables,
+    Weights,
+    Flags,
+    Kernels,
+    Streams,
+    NumSections
+  };
   mlir::OpBuilder &in(Section section);
   template <typename OpTy, typename... Args>
   OpTy make(Section section, mlir::Location loc, Args &&...args) {
@@ -65,7 +76,8 @@ private:
   llvm::StringMap<launch::CacheOp> caches;
   llvm::StringMap<launch::InputOp> inputs;
   mlir::DenseMap<mlir::Type, bool> rangedTypes;
-  mlir::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> tables, kernels, weights;
+  mlir::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> tables, kernels,
+      weights;
 };
 
 } // namespace layline

@@ -1,11 +1,12 @@
-//===- SiteBytes.cpp - what a rank sends for each site ----------------------===//
+//===- SiteBytes.cpp - what a rank sends for each site --------------------===//
 #include "SiteBytes.h"
 
 using namespace mlir;
 using namespace layline;
 
 /// Bytes of a global tensor of which dimension `dim` has `extent` elements.
-static Expr getBytes(RankedTensorType tensor, unsigned dim, const Expr &extent) {
+static Expr getBytes(RankedTensorType tensor, unsigned dim,
+                     const Expr &extent) {
   int64_t bytes = launch::getElementBytes(tensor.getElementType());
   Expr rows = 1;
   for (auto [i, size] : llvm::enumerate(tensor.getShape())) {
@@ -34,7 +35,8 @@ static FailureOr<Parts> getParts(Location loc, PlanTables &tables,
   FailureOr<FlatSymbolRefAttr> range = tables.getRange(loc, split, size);
   if (failed(range))
     return failure();
-  Expr extent = ShapedType::isDynamic(size) ? Expr::symbol("tokens") : Expr(size);
+  Expr extent =
+      ShapedType::isDynamic(size) ? Expr::symbol("tokens") : Expr(size);
   return Parts{getBytes(tensor, dim, extent),
                getBytes(tensor, dim,
                         Expr::size(range->getValue().str()) * split.getUnit()),
@@ -69,8 +71,7 @@ LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
   unsigned dim = scatter ? scatter.getDim() : 0;
   auto split = scatter ? grid::getLayout(scatter.getType()).getDims()[dim]
                        : grid::SplitAttr::get(axes[0]);
-  FailureOr<Parts> parts =
-      getParts(sum->getLoc(), tables, tensor, dim, split);
+  FailureOr<Parts> parts = getParts(sum->getLoc(), tables, tensor, dim, split);
   if (failed(parts))
     return failure();
   site.before = getWireBytes(WireCollective::AllReduce, parts->total,
@@ -90,9 +91,8 @@ LogicalResult SiteBytes::visitGather(grid::AllGatherOp gather) {
     return success();
   auto tensor = cast<RankedTensorType>(gather.getInput().getType());
   unsigned dim = gather.getDim();
-  FailureOr<Parts> parts =
-      getParts(gather.getLoc(), tables, tensor, dim,
-               grid::getLayout(tensor).getDims()[dim]);
+  FailureOr<Parts> parts = getParts(gather.getLoc(), tables, tensor, dim,
+                                    grid::getLayout(tensor).getDims()[dim]);
   if (failed(parts))
     return failure();
   sites[rows->second].after += getWireBytes(

@@ -31,7 +31,8 @@ public:
     mlir::StringAttr id;
     mlir::StringAttr step; ///< the step that pays the sum
     WireBytes before, after;
-    /// A sum over several axes at once: the format's ranges cannot say its parts.
+    /// A sum over several axes at once: the format's ranges cannot say its
+    /// parts.
     bool hasBytes = true;
   };
   /// Null if the program has no such site.

@@ -1,4 +1,4 @@
-//===- StepTable.cpp - which kind of step an op becomes ---------------------===//
+//===- StepTable.cpp - which kind of step an op becomes -------------------===//
 //
 // The one table from ops to steps: beyond it nothing asks for an op's name.
 //
@@ -56,13 +56,14 @@ public:
       spec.group = *group;
     return attr("group", group);
   }
-  /// The dimension that changes hands, by the layout of the side that splits it.
+  /// The dimension that changes hands, by the layout of the side that splits
+  /// it.
   SpecBuilder &range(Value split, uint64_t dim) {
     auto tensor = cast<RankedTensorType>(split.getType());
     return attr("dim", static_cast<int64_t>(dim))
-        .attr("range",
-              tables.getRange(op->getLoc(), grid::getLayout(tensor).getDims()[dim],
-                              tensor.getDimSize(dim)));
+        .attr("range", tables.getRange(op->getLoc(),
+                                       grid::getLayout(tensor).getDims()[dim],
+                                       tensor.getDimSize(dim)));
   }
 
   FailureOr<StepSpec> take() {
@@ -92,13 +93,17 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
   bool isKnown =
       llvm::TypeSwitch<Operation *, bool>(op)
           .Case([&](EmbeddingOp op) {
-            s.kind(StepKind::Embedding).with("ids", op.getIds())
-                .with("weight", op.getTable()).with("output", op.getResult());
+            s.kind(StepKind::Embedding)
+                .with("ids", op.getIds())
+                .with("weight", op.getTable())
+                .with("output", op.getResult());
             return true;
           })
           .Case([&](NormOp op) {
-            s.kind(StepKind::Norm).with("input", op.getInput())
-                .with("weight", op.getWeight()).with("bias", op.getBias())
+            s.kind(StepKind::Norm)
+                .with("input", op.getInput())
+                .with("weight", op.getWeight())
+                .with("bias", op.getBias())
                 .with("output", op.getResult())
                 .attr("norm", stringifyNormKind(op.getKind()))
                 .attr("eps", op.getEpsAttr())
@@ -106,37 +111,47 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
             return true;
           })
           .Case([&](LinearOp op) {
-            s.kind(StepKind::Linear).with("input", op.getInput())
-                .with("weight", op.getWeight()).with("bias", op.getBias())
+            s.kind(StepKind::Linear)
+                .with("input", op.getInput())
+                .with("weight", op.getWeight())
+                .with("bias", op.getBias())
                 .with("output", op.getResult());
             return true;
           })
           .Case([&](LogitsOp op) {
-            s.kind(StepKind::Linear).with("input", op.getInput())
-                .with("weight", op.getWeight()).with("output", op.getResult());
+            s.kind(StepKind::Linear)
+                .with("input", op.getInput())
+                .with("weight", op.getWeight())
+                .with("output", op.getResult());
             return true;
           })
           .Case([&](RopeOp op) {
-            s.kind(StepKind::Rope).with("input", op.getInput())
+            s.kind(StepKind::Rope)
+                .with("input", op.getInput())
                 .with("positions", op.getPositions())
                 .with("table", tables.getTable(op.getLoc(), op.getTable()))
                 .with("output", op.getResult())
                 .attr("style", stringifyRopeStyle(op.getStyle()))
-                .attr("rotary", 2 * static_cast<int64_t>(op.getTable().getInvFreq().size()));
+                .attr("rotary", 2 * static_cast<int64_t>(
+                                        op.getTable().getInvFreq().size()));
             return true;
           })
           .Case([&](CacheOp op) {
-            s.kind(StepKind::CacheAppend).with("input", op.getRows())
+            s.kind(StepKind::CacheAppend)
+                .with("input", op.getRows())
                 .with("cache", op.getResult());
             return true;
           })
           .Case([&](AttentionOp op) {
-            s.kind(StepKind::Attention).with("query", op.getQuery())
-                .with("keys", op.getKeys()).with("values", op.getValues())
+            s.kind(StepKind::Attention)
+                .with("query", op.getQuery())
+                .with("keys", op.getKeys())
+                .with("values", op.getValues())
                 .with("positions", op.getPositions())
                 .with("key_positions", op.getKeyPositions())
                 .with("output", op.getResult())
-                .attr("scale", op.getScaleAttr()).attr("causal", op.getCausalAttr());
+                .attr("scale", op.getScaleAttr())
+                .attr("causal", op.getCausalAttr());
             if (op.getWindow())
               s.attr("window", op.getWindowAttr());
             s.attr("heads", getDim(op.getQuery(), 1))
@@ -144,20 +159,25 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
             return true;
           })
           .Case([&](ActivationOp op) {
-            s.kind(StepKind::Activation).with("input", op.getInput())
+            s.kind(StepKind::Activation)
+                .with("input", op.getInput())
                 .with("output", op.getResult())
                 .attr("function", stringifyActivation(op.getFunction()));
             return true;
           })
           .Case([&](GatedActivationOp op) {
-            s.kind(StepKind::GatedActivation).with("gate", op.getGate())
-                .with("up", op.getUp()).with("output", op.getResult())
+            s.kind(StepKind::GatedActivation)
+                .with("gate", op.getGate())
+                .with("up", op.getUp())
+                .with("output", op.getResult())
                 .attr("function", stringifyActivation(op.getFunction()));
             return true;
           })
           .Case([&](RouterOp op) {
-            s.kind(StepKind::Router).with("logits", op.getLogits())
-                .with("ids", op.getIds()).with("weights", op.getWeights())
+            s.kind(StepKind::Router)
+                .with("logits", op.getLogits())
+                .with("ids", op.getIds())
+                .with("weights", op.getWeights())
                 .attr("top_k", op.getTopKAttr())
                 .attr("scoring", stringifyScoring(op.getScoring()))
                 .attr("renormalize", op.getRenormalizeAttr())
@@ -165,58 +185,79 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
             return true;
           })
           .Case([&](ExpertsOp op) {
-            s.kind(StepKind::Experts).with("input", op.getInput())
-                .with("ids", op.getIds()).with("weights", op.getWeights())
-                .with("gate", op.getGate()).with("up", op.getUp())
-                .with("down", op.getDown()).with("output", op.getResult())
+            s.kind(StepKind::Experts)
+                .with("input", op.getInput())
+                .with("ids", op.getIds())
+                .with("weights", op.getWeights())
+                .with("gate", op.getGate())
+                .with("up", op.getUp())
+                .with("down", op.getDown())
+                .with("output", op.getResult())
                 .attr("function", stringifyActivation(op.getFunction()));
             return true;
           })
           .Case([&](AddOp op) {
-            s.kind(StepKind::Add).with("inputs", op.getLhs())
-                .with("inputs", op.getRhs()).with("output", op.getResult());
+            s.kind(StepKind::Add)
+                .with("inputs", op.getLhs())
+                .with("inputs", op.getRhs())
+                .with("output", op.getResult());
             return true;
           })
           .Case([&](AddBiasOp op) {
-            s.kind(StepKind::AddBias).with("input", op.getInput())
-                .with("bias", op.getBias()).with("output", op.getResult());
+            s.kind(StepKind::AddBias)
+                .with("input", op.getInput())
+                .with("bias", op.getBias())
+                .with("output", op.getResult());
             return true;
           })
           .Case([&](ScaleOp op) {
-            s.kind(StepKind::Scale).with("input", op.getInput())
-                .with("output", op.getResult()).attr("factor", op.getFactorAttr());
+            s.kind(StepKind::Scale)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .attr("factor", op.getFactorAttr());
             return true;
           })
           .Case([&](CastOp op) {
-            s.kind(StepKind::Cast).with("input", op.getInput())
+            s.kind(StepKind::Cast)
+                .with("input", op.getInput())
                 .with("output", op.getResult());
             return true;
           })
           .Case([&](grid::SliceOp op) {
-            s.kind(StepKind::Slice).with("input", op.getInput())
-                .with("output", op.getResult()).range(op.getResult(), op.getDim());
+            s.kind(StepKind::Slice)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .range(op.getResult(), op.getDim());
             return true;
           })
           .Case([&](grid::AllReduceOp op) {
-            s.kind(StepKind::AllReduce).with("input", op.getInput())
-                .with("output", op.getResult()).group();
+            s.kind(StepKind::AllReduce)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .group();
             return true;
           })
           .Case([&](grid::ReduceScatterOp op) {
-            s.kind(StepKind::ReduceScatter).with("input", op.getInput())
-                .with("output", op.getResult()).group()
+            s.kind(StepKind::ReduceScatter)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .group()
                 .range(op.getResult(), op.getDim());
             return true;
           })
           .Case([&](grid::AllGatherOp op) {
-            s.kind(StepKind::AllGather).with("input", op.getInput())
-                .with("output", op.getResult()).group()
+            s.kind(StepKind::AllGather)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .group()
                 .range(op.getInput(), op.getDim());
             return true;
           })
           .Case([&](grid::BroadcastOp op) {
-            s.kind(StepKind::Broadcast).with("input", op.getInput())
-                .with("output", op.getResult()).group()
+            s.kind(StepKind::Broadcast)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .group()
                 .attr("root", static_cast<int64_t>(op.getRoot()));
             return true;
           })

@@ -1,4 +1,4 @@
-//===- VariantLowering.cpp - a function as a variant of the plan ------------===//
+//===- VariantLowering.cpp - a function as a variant of the plan ----------===//
 #include "VariantLowering.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -28,14 +28,15 @@ FailureOr<BufferOp> VariantLowering::createBuffer(Location loc, Type type,
   if (failed(tables.addRanges(loc, type)))
     return failure();
   std::string id = "b" + std::to_string(numBuffers++);
-  return BufferOp::create(builder, loc, builder.getType<BufferType>(), StringRef(id),
-                          kind, StringAttr(), StringAttr(), IntegerAttr(), IntegerAttr(),
-                          ArrayAttr(), type);
+  return BufferOp::create(builder, loc, builder.getType<BufferType>(),
+                          StringRef(id), kind, StringAttr(), StringAttr(),
+                          IntegerAttr(), IntegerAttr(), ArrayAttr(), type);
 }
 
 LogicalResult VariantLowering::createResults(Operation &op, BufferClass kind) {
   for (Value result : op.getResults()) {
-    FailureOr<BufferOp> buffer = createBuffer(op.getLoc(), result.getType(), kind);
+    FailureOr<BufferOp> buffer =
+        createBuffer(op.getLoc(), result.getType(), kind);
     if (failed(buffer))
       return failure();
     refs[result] = {*buffer, cast<RankedTensorType>(result.getType())};
@@ -105,7 +106,8 @@ FailureOr<StepOp> VariantLowering::createStep(Operation &op, const Twine &id,
   return StepOp::create(
       builder, op.getLoc(), builder.getStringAttr(id), spec.kind, buffers,
       builder.getArrayAttr(roles), builder.getArrayAttr(targets),
-      spec.attrs.empty() ? DictionaryAttr() : builder.getDictionaryAttr(spec.attrs),
+      spec.attrs.empty() ? DictionaryAttr()
+                         : builder.getDictionaryAttr(spec.attrs),
       flag, FlatSymbolRefAttr(), ArrayAttr(), ArrayAttr(), ArrayAttr(), names,
       getOrigin(op.getLoc()));
 }
@@ -156,8 +158,8 @@ LogicalResult VariantLowering::lowerFused(grid::FusedOp op) {
   auto step = StepOp::create(
       builder, op.getLoc(), idAttr, StepKind::Fused, ValueRange(),
       builder.getArrayAttr({}), builder.getArrayAttr({}), DictionaryAttr(),
-      FlatSymbolRefAttr(), FlatSymbolRefAttr(), ArrayAttr(), ArrayAttr(), ArrayAttr(),
-      ArrayAttr(), getOrigin(op.getLoc()));
+      FlatSymbolRefAttr(), FlatSymbolRefAttr(), ArrayAttr(), ArrayAttr(),
+      ArrayAttr(), ArrayAttr(), getOrigin(op.getLoc()));
   llvm::SetVector<Value> readBuffers, written;
   llvm::SetVector<Attribute> readSymbols, writtenSymbols;
   SmallVector<Attribute> kinds;
@@ -195,9 +197,12 @@ LogicalResult VariantLowering::lowerFused(grid::FusedOp op) {
         else if (argument.buffer && !written.contains(argument.buffer))
           readBuffers.insert(argument.buffer);
         else if (argument.symbol)
-          (argument.isWritten() ? writtenSymbols : readSymbols).insert(argument.symbol);
+          (argument.isWritten() ? writtenSymbols : readSymbols)
+              .insert(argument.symbol);
         if (argument.buffer && !dtype)
-          dtype = cast<BufferOp>(argument.buffer.getDefiningOp()).getTensor().getElementType();
+          dtype = cast<BufferOp>(argument.buffer.getDefiningOp())
+                      .getTensor()
+                      .getElementType();
       });
     }
   }
@@ -217,7 +222,8 @@ LogicalResult VariantLowering::lowerFused(grid::FusedOp op) {
   for (Attribute symbol : readSymbols)
     add("inputs", symbol);
   for (Value buffer : written) {
-    if (cast<BufferOp>(buffer.getDefiningOp()).getKind() == BufferClass::Register)
+    if (cast<BufferOp>(buffer.getDefiningOp()).getKind() ==
+        BufferClass::Register)
       continue;
     buffers.push_back(buffer);
     add("outputs", builder.getUnitAttr());
@@ -228,7 +234,8 @@ LogicalResult VariantLowering::lowerFused(grid::FusedOp op) {
   step.setRolesAttr(builder.getArrayAttr(roles));
   step.setTargetsAttr(builder.getArrayAttr(targets));
   step.setAttrsAttr(builder.getDictionaryAttr(builder.getNamedAttr(
-      "kernel", tables.getKernel(op.getLoc(), builder.getArrayAttr(kinds), dtype, group))));
+      "kernel", tables.getKernel(op.getLoc(), builder.getArrayAttr(kinds),
+                                 dtype, group))));
   if (group)
     step.setFlagAttr(tables.getFlag(op.getLoc(), group));
   return success();
@@ -241,7 +248,8 @@ LogicalResult VariantLowering::lowerArguments(func::FuncOp function) {
     auto tensor = dyn_cast<RankedTensorType>(argument.getType());
     if (!id || !tensor)
       return function.emitOpError("argument #")
-             << argument.getArgNumber() << " is no input: it needs a tensor type "
+             << argument.getArgNumber()
+             << " is no input: it needs a tensor type "
              << "and the attribute '" << decoder::DecoderDialect::kInput << "'";
     if (failed(tables.addInput(argument.getLoc(), id, tensor)))
       return failure();
@@ -264,11 +272,14 @@ LogicalResult VariantLowering::lowerReturn(func::FuncOp function,
       id = builder.getStringAttr("logits");
     if (!id)
       return function.emitOpError("result #")
-             << index << " has no name: it needs the attribute '" << kOutput << "'";
+             << index << " has no name: it needs the attribute '" << kOutput
+             << "'";
     Ref ref = refs.lookup(value);
-    if (!ref.buffer || ref.buffer.isInput() || ref.type != ref.buffer.getTensor())
+    if (!ref.buffer || ref.buffer.isInput() ||
+        ref.type != ref.buffer.getTensor())
       return op.emitOpError("returns as ")
-             << id << " an input, a weight, a cache or a view, expected a value "
+             << id
+             << " an input, a weight, a cache or a view, expected a value "
              << "that a step writes";
     ref.buffer.setKind(BufferClass::Output);
     OutputOp::create(builder, op.getLoc(), id, ref.buffer.getBuffer());
@@ -292,13 +303,15 @@ LogicalResult VariantLowering::lowerSites(func::FuncOp function) {
     const SiteBytes::Site *site = sites.find(id);
     auto bytes = [&](const WireBytes &sent) {
       return builder.getDictionaryAttr(
-          {builder.getNamedAttr("ring", toAttribute(builder.getContext(), sent.ring)),
-           builder.getNamedAttr("switch",
-                                toAttribute(builder.getContext(), sent.viaSwitch))});
+          {builder.getNamedAttr("ring",
+                                toAttribute(builder.getContext(), sent.ring)),
+           builder.getNamedAttr(
+               "switch", toAttribute(builder.getContext(), sent.viaSwitch))});
     };
     bool hasBytes = site && site->hasBytes;
     SiteOp::create(builder, function.getLoc(), id, status, was,
-                   dict.getAs<ArrayAttr>("became"), site ? site->step : StringAttr(),
+                   dict.getAs<ArrayAttr>("became"),
+                   site ? site->step : StringAttr(),
                    dict.getAs<StringAttr>("reason"),
                    hasBytes ? bytes(site->before) : DictionaryAttr(),
                    hasBytes ? bytes(site->after) : DictionaryAttr());
@@ -308,8 +321,8 @@ LogicalResult VariantLowering::lowerSites(func::FuncOp function) {
 
 LogicalResult VariantLowering::lower(func::FuncOp function) {
   if (!llvm::hasSingleElement(function.getBody()))
-    return function.emitOpError("has ") << function.getBody().getBlocks().size()
-                                        << " blocks, expected one";
+    return function.emitOpError("has ")
+           << function.getBody().getBlocks().size() << " blocks, expected one";
   if (failed(lowerArguments(function)))
     return failure();
   Block &body = function.getBody().front();
@@ -320,7 +333,8 @@ LogicalResult VariantLowering::lower(func::FuncOp function) {
   }
   auto terminator = dyn_cast<func::ReturnOp>(body.getTerminator());
   if (!terminator)
-    return body.getTerminator()->emitOpError("ends a program, expected 'func.return'");
+    return body.getTerminator()->emitOpError(
+        "ends a program, expected 'func.return'");
   if (failed(lowerReturn(function, terminator)))
     return failure();
   return lowerSites(function);

@@ -39,18 +39,16 @@ private:
                                   mlir::func::ReturnOp op);
   mlir::LogicalResult lowerSites(mlir::func::FuncOp function);
 
-  mlir::FailureOr<launch::BufferOp> createBuffer(mlir::Location loc,
-                                                 mlir::Type type,
-                                                 launch::BufferClass kind);
+  mlir::FailureOr<launch::BufferOp>
+  createBuffer(mlir::Location loc, mlir::Type type, launch::BufferClass kind);
   /// Buffers for the results that steps write.
   mlir::LogicalResult createResults(mlir::Operation &op,
                                     launch::BufferClass kind);
   /// The step of an op whose operands and results are lowered.
-  mlir::FailureOr<launch::StepOp> createStep(mlir::Operation &op,
-                                             const mlir::Twine &id,
-                                             StepSpec &spec);
-  mlir::FailureOr<mlir::Attribute> resolve(mlir::Operation &op, mlir::Value value,
-                                           launch::BufferOp &buffer);
+  mlir::FailureOr<launch::StepOp>
+  createStep(mlir::Operation &op, const mlir::Twine &id, StepSpec &spec);
+  mlir::FailureOr<mlir::Attribute>
+  resolve(mlir::Operation &op, mlir::Value value, launch::BufferOp &buffer);
   void lowerView(mlir::Operation &op);
 
   PlanTables &tables;

@@ -1,9 +1,9 @@
-//===- VerifyPlan.cpp - prove that a plan is safe to run --------------------===//
+//===- VerifyPlan.cpp - prove that a plan is safe to run ------------------===//
 //
-// Knows nothing of how the plan was made. Where AssignStreams keeps intervals of
-// last uses, this walks the elementary pieces of an arena and keeps what each
-// holds: a read must find the value that it wants, put there by a step that is
-// certain to have finished.
+// Knows nothing of how the plan was made. Where AssignStreams keeps intervals
+// of last uses, this walks the elementary pieces of an arena and keeps what
+// each holds: a read must find the value that it wants, put there by a step
+// that is certain to have finished.
 //
 //===----------------------------------------------------------------------===//
 #include "Effects.h"
@@ -29,7 +29,8 @@ public:
   LogicalResult build(ArrayRef<StepOp> steps);
 
   bool isDone(int step, int when) const {
-    return step < when && clocks[when * streams.size() + streamOf[step]] >= step;
+    return step < when &&
+           clocks[when * streams.size() + streamOf[step]] >= step;
   }
 
 private:
@@ -64,7 +65,9 @@ private:
   LogicalResult verifyOutputs();
   LogicalResult verifySites();
 
-  InFlightDiagnostic error(int at) { return steps[at].emitOpError("\"") << steps[at].getId() << "\" "; }
+  InFlightDiagnostic error(int at) {
+    return steps[at].emitOpError("\"") << steps[at].getId() << "\" ";
+  }
   bool isLive(BufferOp buffer, int at) {
     auto [first, last] = lives.lookup(buffer.getBuffer());
     return first <= at && at <= last;
@@ -124,7 +127,8 @@ LogicalResult Order::build(ArrayRef<StepOp> steps) {
         if (auto [first, isNew] = signallers.try_emplace(event, at); !isNew) {
           InFlightDiagnostic diag = step.emitOpError("\"")
                                     << step.getId() << "\" signals the event \""
-                                    << event << "\", which another step signals";
+                                    << event
+                                    << "\", which another step signals";
           StepOp earlier = steps[first->second];
           diag.attachNote(earlier.getLoc()) << "it is signalled here";
           return diag;
@@ -143,22 +147,26 @@ LogicalResult VariantVerifier::verifyPlaces() {
   for (auto buffer : variant.getBody().getOps<BufferOp>()) {
     if (buffer.isInput())
       continue;
-    auto fail = [&]() { return buffer.emitOpError("\"") << buffer.getId() << "\" "; };
+    auto fail = [&]() {
+      return buffer.emitOpError("\"") << buffer.getId() << "\" ";
+    };
     if (!buffer.hasPlace() || !buffer.getLive())
       return fail() << "has no place or no life: plan the memory first";
-    StringRef expected =
-        buffer.getKind() == BufferClass::Register                ? "register"
-        : isa<FloatType>(buffer.getTensor().getElementType()) ? "float"
-                                                                 : "int";
+    StringRef expected = buffer.getKind() == BufferClass::Register ? "register"
+                         : isa<FloatType>(buffer.getTensor().getElementType())
+                             ? "float"
+                             : "int";
     if (*buffer.getArena() != expected)
       return fail() << "is in the arena \"" << *buffer.getArena()
                     << "\", expected \"" << expected << "\"";
     int64_t offset = *buffer.getOffset(), bytes = *buffer.getBytes();
-    int64_t needed = getLargestBytes(plan, buffer.getTensor(), variant.getMaxTokens());
+    int64_t needed =
+        getLargestBytes(plan, buffer.getTensor(), variant.getMaxTokens());
     if (bytes < needed)
-      return fail() << "has " << bytes << " bytes, but " << variant.getMaxTokens()
-                    << " tokens need " << needed;
-    if (offset < 0 || offset % getElementBytes(buffer.getTensor().getElementType()) ||
+      return fail() << "has " << bytes << " bytes, but "
+                    << variant.getMaxTokens() << " tokens need " << needed;
+    if (offset < 0 ||
+        offset % getElementBytes(buffer.getTensor().getElementType()) ||
         offset + bytes > arenaBytes.lookup(expected))
       return fail() << "is at the bytes [" << offset << ", " << offset + bytes
                     << ") of an arena of " << arenaBytes.lookup(expected)
@@ -186,8 +194,10 @@ LogicalResult VariantVerifier::verifyLives() {
   for (BufferOp buffer : buffers) {
     std::pair<int, int> life = getLife(buffer);
     if (life.first > life.second)
-      return buffer.emitOpError("\"") << buffer.getId() << "\" dies before it lives";
-    llvm::erase_if(live, [&](BufferOp b) { return getLife(b).second < life.first; });
+      return buffer.emitOpError("\"")
+             << buffer.getId() << "\" dies before it lives";
+    llvm::erase_if(live,
+                   [&](BufferOp b) { return getLife(b).second < life.first; });
     for (BufferOp other : live) {
       int64_t begin = *buffer.getOffset(), otherBegin = *other.getOffset();
       if (buffer.getArena() != other.getArena() ||
@@ -225,7 +235,8 @@ void VariantVerifier::cutArenas() {
 MutableArrayRef<Piece> VariantVerifier::getPieces(BufferOp buffer) {
   MutableArrayRef<Piece> all = arenas[*buffer.getArena()];
   auto at = [&](int64_t offset) {
-    return llvm::partition_point(all, [&](const Piece &p) { return p.begin < offset; });
+    return llvm::partition_point(
+        all, [&](const Piece &p) { return p.begin < offset; });
   };
   int64_t begin = *buffer.getOffset();
   auto *first = at(begin), *last = at(begin + *buffer.getBytes());
@@ -245,12 +256,14 @@ LogicalResult VariantVerifier::verifyRead(int at, Value value) {
   if (!isLive(buffer, at))
     return error(at) << "reads \"" << buffer.getId() << "\" outside its life";
   if (!order.isDone(writer->second, at))
-    return error(at) << "reads \"" << buffer.getId() << "\" but does not wait for \""
+    return error(at) << "reads \"" << buffer.getId()
+                     << "\" but does not wait for \""
                      << steps[writer->second].getId() << "\", which writes it";
   for (Piece &piece : getPieces(buffer)) {
     if (piece.value != value)
       return error(at) << "reads \"" << buffer.getId() << "\", of which \""
-                       << getBuffer(piece.value).getId() << "\" has overwritten a part";
+                       << getBuffer(piece.value).getId()
+                       << "\" has overwritten a part";
     piece.readers.push_back(at);
   }
   return success();
@@ -282,16 +295,19 @@ LogicalResult VariantVerifier::verifyWrite(int at, Value value) {
   return success();
 }
 
-LogicalResult VariantVerifier::verifyCaches(int at, const Effects &effects,
-                                            llvm::SmallSetVector<int, 4> &sources) {
+LogicalResult
+VariantVerifier::verifyCaches(int at, const Effects &effects,
+                              llvm::SmallSetVector<int, 4> &sources) {
   for (Attribute cache : effects.cacheReads) {
     auto appender = appenders.find(cache);
     if (appender == appenders.end())
       return error(at) << "reads the cache " << cache
                        << " before the rows of this step are in it";
     if (!order.isDone(appender->second, at))
-      return error(at) << "reads the cache " << cache << " but does not wait for \""
-                       << steps[appender->second].getId() << "\", which appends to it";
+      return error(at) << "reads the cache " << cache
+                       << " but does not wait for \""
+                       << steps[appender->second].getId()
+                       << "\", which appends to it";
     sources.insert(appender->second);
   }
   for (Attribute cache : effects.cacheWrites)
@@ -313,7 +329,8 @@ LogicalResult VariantVerifier::verifyAfter(int at, ArrayRef<int> sources) {
   InFlightDiagnostic diag = error(at) << "lists the steps [";
   llvm::interleaveComma(listed, diag, [&](int s) { diag << steps[s].getId(); });
   diag << "] in 'after', but uses the results of [";
-  llvm::interleaveComma(expected, diag, [&](int s) { diag << steps[s].getId(); });
+  llvm::interleaveComma(expected, diag,
+                        [&](int s) { diag << steps[s].getId(); });
   return diag << "]";
 }
 
@@ -336,7 +353,8 @@ LogicalResult VariantVerifier::verifyStep(int at) {
     auto [last, isFirst] = lastOfFlag.try_emplace(flag, at);
     if (!isFirst && !order.isDone(last->second, at))
       return error(at) << "may be in flight together with \""
-                       << steps[last->second].getId() << "\", a collective of the same "
+                       << steps[last->second].getId()
+                       << "\", a collective of the same "
                        << "group";
     last->second = at;
   }
@@ -351,8 +369,10 @@ LogicalResult VariantVerifier::verifyOutputs() {
   for (auto output : variant.getBody().getOps<OutputOp>()) {
     BufferOp buffer = getBuffer(output.getBuffer());
     if (!writers.contains(buffer.getBuffer()))
-      return output.emitOpError("\"") << output.getId() << "\" is written by no step";
-    if (lives.lookup(buffer.getBuffer()).second + 1 != static_cast<int>(steps.size()))
+      return output.emitOpError("\"")
+             << output.getId() << "\" is written by no step";
+    if (lives.lookup(buffer.getBuffer()).second + 1 !=
+        static_cast<int>(steps.size()))
       return output.emitOpError("\"")
              << output.getId() << "\" does not live to the last step";
   }
@@ -368,7 +388,8 @@ LogicalResult VariantVerifier::verifySites() {
                    leaf.getKind() == StepKind::ReduceScatter;
       });
     if (!paysSum)
-      return site.emitOpError("\"") << site.getId() << "\" names no step that pays its sum";
+      return site.emitOpError("\"")
+             << site.getId() << "\" names no step that pays its sum";
   }
   return success();
 }
@@ -376,7 +397,8 @@ LogicalResult VariantVerifier::verifySites() {
 LogicalResult VariantVerifier::verify() {
   for (auto [index, step] : llvm::enumerate(steps))
     stepById[step.getId()] = index;
-  if (failed(order.build(steps)) || failed(verifyPlaces()) || failed(verifyLives()))
+  if (failed(order.build(steps)) || failed(verifyPlaces()) ||
+      failed(verifyLives()))
     return failure();
   cutArenas();
   for (int at = 0, e = steps.size(); at < e; ++at)
@@ -384,8 +406,9 @@ LogicalResult VariantVerifier::verify() {
       return failure();
   for (auto cache : plan.getOps<CacheOp>())
     if (!appenders.contains(FlatSymbolRefAttr::get(cache.getSymNameAttr()))) {
-      InFlightDiagnostic diag = variant.emitOpError("never appends to the cache @")
-                                << cache.getSymName();
+      InFlightDiagnostic diag =
+          variant.emitOpError("never appends to the cache @")
+          << cache.getSymName();
       diag.attachNote(cache.getLoc()) << "the cache is defined here";
       return diag;
     }
@@ -409,7 +432,8 @@ static LogicalResult verifyWeightsAreUsed(PlanOp plan) {
   });
   for (auto weight : plan.getOps<WeightOp>())
     if (!used.contains(FlatSymbolRefAttr::get(weight.getSymNameAttr())))
-      return weight.emitOpError("\"") << weight.getKey() << "\" is read by no step";
+      return weight.emitOpError("\"")
+             << weight.getKey() << "\" is read by no step";
   return success();
 }
 
@@ -424,7 +448,8 @@ static LogicalResult verifyRanges(PlanOp plan) {
       return success();
     auto tensor = cast<RankedTensorType>(type);
     for (auto [dim, split] : llvm::enumerate(grid::getLayout(tensor).getDims()))
-      if (split && !ranges.contains(getRangeName(split, tensor.getDimSize(dim))))
+      if (split &&
+          !ranges.contains(getRangeName(split, tensor.getDimSize(dim))))
         return op->emitOpError("has the type ")
                << type << ", for which the plan has no range @\""
                << getRangeName(split, tensor.getDimSize(dim)) << "\"";

@@ -1,4 +1,4 @@
-//===- Expr.cpp - closed integer expressions of a launch plan ---------------===//
+//===- Expr.cpp - closed integer expressions of a launch plan -------------===//
 #include "layline/Support/Expr.h"
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-//===- Partition.cpp - which items of a dimension a rank holds --------------===//
+//===- Partition.cpp - which items of a dimension a rank holds ------------===//
 #include "layline/Support/Partition.h"
 #include <algorithm>
 

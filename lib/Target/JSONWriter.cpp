@@ -1,4 +1,4 @@
-//===- JSONWriter.cpp - compact JSON with chosen line breaks ----------------===//
+//===- JSONWriter.cpp - compact JSON with chosen line breaks --------------===//
 #include "JSONWriter.h"
 #include "llvm/ADT/StringExtras.h"
 #include <charconv>
@@ -32,7 +32,8 @@ static void printQuoted(llvm::raw_ostream &os, llvm::StringRef text) {
     if (c == '"' || c == '\\')
       os << '\\' << static_cast<char>(c);
     else
-      os << "\\u00" << llvm::hexdigit(c >> 4, true) << llvm::hexdigit(c & 15, true);
+      os << "\\u00" << llvm::hexdigit(c >> 4, true)
+         << llvm::hexdigit(c & 15, true);
   }
   os << text.substr(clean) << '"';
 }

@@ -1,7 +1,8 @@
 //===- JSONWriter.h - compact JSON with chosen line breaks ------*- C++ -*-===//
 //
-// llvm::json::OStream either breaks every line or none. A plan is read by people
-// and compared line by line: a step, a weight, a buffer each on one line.
+// llvm::json::OStream either breaks every line or none. A plan is read by
+// people and compared line by line: a step, a weight, a buffer each on one
+// line.
 //
 //===----------------------------------------------------------------------===//
 #ifndef LAYLINE_LIB_TARGET_JSONWRITER_H

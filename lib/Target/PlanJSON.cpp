@@ -1,4 +1,4 @@
-//===- PlanJSON.cpp - launch IR as plan.json --------------------------------===//
+//===- PlanJSON.cpp - launch IR as plan.json ------------------------------===//
 #include "layline/Target/PlanJSON.h"
 #include "JSONWriter.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -248,7 +248,8 @@ void PlanPrinter::printSharedSections() {
       json.field("layer", static_cast<int64_t>(op.getLayer()));
       json.field("plane", stringifyPlane(op.getPlane()));
       json.field("dtype", getTypeName(tensor.getElementType()));
-      json.field("row_shape", [&] { integers(tensor.getShape().drop_front()); });
+      json.field("row_shape",
+                 [&] { integers(tensor.getShape().drop_front()); });
       layout(tensor);
     });
   });
@@ -439,9 +440,9 @@ void PlanPrinter::printSite(SiteOp site) {
       return;
     json.key("bytes");
     json.object([&] {
-      for (auto [when, bytes] : {std::pair<StringRef, DictionaryAttr>(
-                                     "before", *site.getBefore()),
-                                 {"after", *site.getAfter()}}) {
+      for (auto [when, bytes] :
+           {std::pair<StringRef, DictionaryAttr>("before", *site.getBefore()),
+            {"after", *site.getAfter()}}) {
         json.key(when);
         json.object([&, forms = bytes] {
           for (NamedAttribute form : forms) {

@@ -1,4 +1,4 @@
-//===- TranslateToPlanJSON.cpp - the translation of a module ----------------===//
+//===- TranslateToPlanJSON.cpp - the translation of a module --------------===//
 #include "dialects/Grid/Grid.h"
 #include "layline/Target/PlanJSON.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -15,7 +15,8 @@ void layline::registerToPlanJSON() {
         if (auto module = dyn_cast<ModuleOp>(op))
           llvm::append_range(plans, module.getOps<launch::PlanOp>());
         if (plans.size() != 1)
-          return op->emitError("holds ") << plans.size() << " launch plans, expected one";
+          return op->emitError("holds ")
+                 << plans.size() << " launch plans, expected one";
         return printPlan(plans.front(), os);
       },
       [](DialectRegistry &registry) {

@@ -1,4 +1,4 @@
-//===- layline-lsp-server.cpp - Layline's IR in an editor -------------------===//
+//===- layline-lsp-server.cpp - Layline's IR in an editor -----------------===//
 #include "layline/Driver/Pipelines.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 

@@ -1,4 +1,4 @@
-//===- layline-opt.cpp - runs passes on textual IR --------------------------===//
+//===- layline-opt.cpp - runs passes on textual IR ------------------------===//
 #include "layline/Driver/Pipelines.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"

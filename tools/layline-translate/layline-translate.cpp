@@ -1,4 +1,4 @@
-//===- layline-translate.cpp - launch IR to plan.json -----------------------===//
+//===- layline-translate.cpp - launch IR to plan.json ---------------------===//
 #include "layline/Target/PlanJSON.h"
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"

@@ -2,9 +2,10 @@
 //
 // What one rank puts on the wire, by form:
 //
-// * ring: the ranks exchange parts with one another. A direct exchange sends the
-//   same bytes as a ring where the parts are equal (Thakur, Rabenseifner, Gropp:
-//   Optimization of Collective Communication Operations in MPICH, 2005).
+// * ring: the ranks exchange parts with one another. A direct exchange sends
+// the
+//   same bytes as a ring where the parts are equal (Thakur, Rabenseifner,
+//   Gropp: Optimization of Collective Communication Operations in MPICH, 2005).
 //     reduce_scatter  total - part       (its addend of everyone else's part)
 //     all_gather      (P - 1) * part     (its part to everyone else)
 //     all_reduce      the sum of both

@@ -15,9 +15,9 @@ struct CompileRequest {
   int64_t tp = 1;
   std::string target = "cpu";
   int64_t minTokens = 1, maxTokens = 8192;
-  std::string boundaries = "auto"; ///< auto, rows, whole
-  bool even = false;               ///< refuse parts of different sizes
-  bool fuse = true;                ///< false: separate steps, as a baseline
+  std::string boundaries = "auto";    ///< auto, rows, whole
+  bool even = false;                  ///< refuse parts of different sizes
+  bool fuse = true;                   ///< false: separate steps, as a baseline
   std::optional<std::string> dumpDir; ///< write the IR after each phase there
 };
 

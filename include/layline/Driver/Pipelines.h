@@ -20,8 +20,8 @@ void buildPlacementPipeline(mlir::OpPassManager &manager,
 
 /// Placed program -> one rewritten, fused variant per token range.
 struct PlanningOptions : mlir::PassPipelineOptions<PlanningOptions> {
-  Option<int64_t> minTokens{*this, "min-tokens", llvm::cl::desc("Fewest tokens."),
-                            llvm::cl::init(1)};
+  Option<int64_t> minTokens{
+      *this, "min-tokens", llvm::cl::desc("Fewest tokens."), llvm::cl::init(1)};
   Option<int64_t> maxTokens{*this, "max-tokens", llvm::cl::desc("Most tokens."),
                             llvm::cl::init(8192)};
   Option<std::string> boundaries{*this, "boundaries",

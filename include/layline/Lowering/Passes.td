@@ -1,4 +1,4 @@
-//===- Passes.td - from placed programs to a launch plan ------*- tablegen -*-===//
+//===- Passes.td - from placed programs to a launch plan ---*- tablegen -*-===//
 #ifndef LAYLINE_LOWERING_PASSES
 #define LAYLINE_LOWERING_PASSES
 

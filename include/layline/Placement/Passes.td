@@ -1,4 +1,4 @@
-//===- Passes.td - which mesh axis splits which value ---------*- tablegen -*-===//
+//===- Passes.td - which mesh axis splits which value ------*- tablegen -*-===//
 #ifndef LAYLINE_PLACEMENT_PASSES
 #define LAYLINE_PLACEMENT_PASSES
 

@@ -1,4 +1,4 @@
-//===- Passes.td - where sums are paid and rows are gathered --*- tablegen -*-===//
+//===- Passes.td - where sums are paid and rows are gathered -*- tablegen -*-===//
 #ifndef LAYLINE_PLANNING_PASSES
 #define LAYLINE_PLANNING_PASSES
 

@@ -57,8 +57,8 @@ public:
 
   /// The value, where `leaf` gives those of symbols, sizes and begins. None if
   /// a leaf has none, on overflow, or for a divisor that is not positive.
-  std::optional<int64_t>
-  evaluate(const std::function<std::optional<int64_t>(const Expr &)> &leaf) const;
+  std::optional<int64_t> evaluate(
+      const std::function<std::optional<int64_t>(const Expr &)> &leaf) const;
 
 private:
   struct Node {

@@ -1,4 +1,5 @@
-//===- PartitionProof.h - disjoint and complete, for every count -*- C++ -*-===//
+//===- PartitionProof.h - disjoint and complete, for every count -*- C++
+//-*-===//
 #ifndef LAYLINE_VERIFICATION_PARTITIONPROOF_H
 #define LAYLINE_VERIFICATION_PARTITIONPROOF_H
 

@@ -1,4 +1,4 @@
-//===- Passes.td - proofs about placed and planned programs ---*- tablegen -*-===//
+//===- Passes.td - proofs about placed and planned programs -*- tablegen -*-===//
 #ifndef LAYLINE_VERIFICATION_PASSES
 #define LAYLINE_VERIFICATION_PASSES
 
