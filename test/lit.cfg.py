@@ -12,7 +12,7 @@ config.test_exec_root = os.path.join(config.layline_obj_root, "test")
 
 llvm_config.use_default_substitutions()  # FileCheck, not, count
 llvm_config.add_tool_substitutions(
-    ["layline", "layline-opt", "split-file"],
+    ["layline", "layline-opt", "layline-translate", "split-file"],
     [os.path.join(config.layline_obj_root, "bin"), config.llvm_tools_dir],
 )
 config.substitutions += [
