@@ -521,8 +521,10 @@ TEST_CASE("router and experts", "[kernels]") {
       one = scoring == "softmax" ? one / sum : one / (1 + one);
     std::vector<int> order(kExperts);
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return s[a] > s[b]; });
+    // Ties go to the lower number.
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      return s[a] != s[b] ? s[a] > s[b] : a < b;
+    });
     double chosen = s[order[0]] + s[order[1]];
     for (int n = 0; n < kTop; ++n) {
       int e = order[n];

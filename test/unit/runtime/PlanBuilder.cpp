@@ -43,7 +43,7 @@ void forEachBuffer(
 
 PlanBuilder::PlanBuilder(std::int64_t ranks, std::int64_t maxTokens,
                          const std::string &dtype)
-    : ranks_(ranks), maxTokens_(maxTokens), dtype_(dtype) {
+    : ranks_(ranks), dtype_(dtype) {
   plan_ = Json{
       {"schema", "layline.launch_plan"},
       {"version", {{"major", 1}, {"minor", 0}}},

@@ -73,7 +73,6 @@ private:
   bool isCollective(const std::string &kind) const;
 
   std::int64_t ranks_;
-  std::int64_t maxTokens_;
   std::string dtype_;
   Json plan_;
   Json variant_;
