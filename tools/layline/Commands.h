@@ -13,6 +13,10 @@ enum ExitCode {
   Unusable = 2 ///< bad usage, or an input that cannot be read
 };
 
+// What an option takes; another value is refused as "found, expected".
+CLI::Validator wholeNumber();
+CLI::Validator positiveNumber();
+
 // Each adds one command; when it is chosen, `exitCode` is set.
 void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode);

@@ -153,6 +153,10 @@ static int runCompile(Arguments &arguments) {
               << "', expected MIN:MAX, for example 1:8192\n";
     return Unusable;
   }
+  if (request.config.empty()) {
+    std::cerr << "CONFIG: found '', expected the path of a config.json\n";
+    return Unusable;
+  }
   if (!arguments.dumpDir.empty())
     request.dumpDir = arguments.dumpDir;
   request.fuse = !arguments.noFuse;
@@ -200,6 +204,7 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
       ->add_option("--tp", arguments->request.tp,
                    "Ranks of tensor parallelism; any number, parts may be "
                    "uneven")
+      ->check(wholeNumber())
       ->capture_default_str();
   command
       ->add_option("--target", arguments->request.target,

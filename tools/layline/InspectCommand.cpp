@@ -144,6 +144,7 @@ void layline::tool::addInspectCommand(CLI::App &app, int &exitCode) {
                    "Folder with plan.json, or the file")
       ->required();
   command->add_flag("--steps", arguments->allSteps, "List every step as well");
+  command->footer("Example:\n  layline inspect plan --steps");
   command->callback(
       [arguments, &exitCode] { exitCode = runInspect(*arguments); });
 }

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 using namespace layline;
 using namespace layline::tool;
@@ -21,7 +22,7 @@ struct Arguments {
   std::string folder, input, check;
   std::vector<std::string> weights;
   std::string precision = "f32";
-  int64_t tokens = 0; // 0: all rows of the input
+  std::optional<int64_t> tokens; // nothing: all rows of the input
   double rtol = 0;    // 0: the default of the precision
 };
 
@@ -189,7 +190,7 @@ bool Run::bindInputs(const safetensors::File &file) {
     for (int64_t &position : positions)
       position += prefix->elements();
   }
-  tokens = arguments.tokens ? arguments.tokens : rows;
+  tokens = arguments.tokens.value_or(rows);
   if (tokens < 1 || tokens > rows) {
     std::cerr << "--tokens: found " << tokens << ", expected 1 to " << rows
               << ", the rows of " << file.path() << "\n";
@@ -305,11 +306,18 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
                       "safetensors file with recorded tensors to compare with");
   command->add_option("--precision", arguments->precision, "f32 or f64")
       ->capture_default_str();
-  command->add_option("--tokens", arguments->tokens,
-                      "Run only the first so many rows of the input");
-  command->add_option("--rtol", arguments->rtol,
-                      "Bound on the largest error relative to the largest "
-                      "value of a tensor; default 1e-10 (f64), 5e-6 (f32)");
-  command->footer("Exit code 1 if a tensor is beyond the bound or missing.");
+  command
+      ->add_option("--tokens", arguments->tokens,
+                   "Run only the first so many rows of the input")
+      ->check(wholeNumber());
+  command
+      ->add_option("--rtol", arguments->rtol,
+                   "Bound on the largest error relative to the largest "
+                   "value of a tensor; default 1e-10 (f64), 5e-6 (f32)")
+      ->check(positiveNumber());
+  command->footer(
+      "Exit code 1 if a tensor is beyond the bound or missing.\n\n"
+      "Example:\n  layline run plan --weights model.safetensors --input "
+      "golden.safetensors --check golden.safetensors --precision f64");
   command->callback([arguments, &exitCode] { exitCode = Run(*arguments)(); });
 }

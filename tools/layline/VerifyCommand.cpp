@@ -127,6 +127,7 @@ void layline::tool::addVerifyCommand(CLI::App &app, int &exitCode) {
   command->add_option("DIR", *folder, "Folder with plan.json, or the file")
       ->required();
   command->footer("Checks what a person or another tool may have edited. Says "
-                  "where, what was found and what was expected.");
+                  "where, what was found and what was expected.\n\n"
+                  "Example:\n  layline verify plan");
   command->callback([folder, &exitCode] { exitCode = runVerify(*folder); });
 }

@@ -13,6 +13,8 @@ namespace fs = std::filesystem;
 std::optional<std::string> layline::tool::writeFiles(
     const std::string &folder,
     const std::vector<std::pair<std::string, std::string>> &files) {
+  if (folder.empty())
+    return "found no name of a folder to write into";
   std::error_code error;
   fs::create_directories(folder, error);
   if (error)

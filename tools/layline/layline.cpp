@@ -1,8 +1,47 @@
 //===- layline.cpp - compile, prove, run and show launch plans
 //--------------===//
 #include "Commands.h"
+#include <cmath>
 #include <exception>
 #include <iostream>
+
+static CLI::Validator accept(bool (*isGood)(const std::string &),
+                             const char *expected) {
+  return CLI::Validator(
+      [=](const std::string &text) {
+        return isGood(text) ? std::string()
+                            : "found '" + text + "', expected " + expected;
+      },
+      "");
+}
+
+CLI::Validator layline::tool::wholeNumber() {
+  return accept(
+      [](const std::string &text) {
+        int64_t value;
+        return CLI::detail::lexical_cast(text, value);
+      },
+      "a whole number");
+}
+
+CLI::Validator layline::tool::positiveNumber() {
+  return accept(
+      [](const std::string &text) {
+        double value;
+        return CLI::detail::lexical_cast(text, value) && std::isfinite(value) &&
+               value > 0;
+      },
+      "a number above 0");
+}
+
+/// CLI11 says no more than that a command is missing.
+static std::string explain(const CLI::App *app, const CLI::Error &error) {
+  if (app->get_subcommands().empty() && !app->remaining().empty() &&
+      error.get_name() == "RequiredError")
+    return "command: found '" + app->remaining().front() +
+           "', expected compile, verify, run or inspect\n";
+  return CLI::FailureMessage::simple(app, error);
+}
 
 int main(int argc, char **argv) {
   CLI::App app(
@@ -11,6 +50,7 @@ int main(int argc, char **argv) {
       "layline");
   app.set_version_flag("--version", LAYLINE_VERSION);
   app.require_subcommand(1);
+  app.failure_message(explain);
   app.footer("Exit codes: 0 good; 1 refused, not proved or not equal; 2 bad "
              "usage or unreadable input.\n\n"
              "Example:\n"
