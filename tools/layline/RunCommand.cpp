@@ -23,7 +23,7 @@ struct Arguments {
   std::vector<std::string> weights;
   std::string precision = "f32";
   std::optional<int64_t> tokens; // nothing: all rows of the input
-  double rtol = 0;    // 0: the default of the precision
+  double rtol = 0;               // 0: the default of the precision
 };
 
 struct EngineDeleter {
