@@ -19,6 +19,10 @@ std::optional<std::string> layline::tool::writeFiles(
   fs::create_directories(folder, error);
   if (error)
     return folder + ": " + error.message();
+  // The one thing that would stop a rename after another one was made.
+  for (const auto &[name, text] : files)
+    if (fs::path path = fs::path(folder) / name; fs::is_directory(path))
+      return path.string() + ": found a folder, expected a file or nothing";
   std::vector<fs::path> written;
   auto undo = [&](const std::string &message) {
     for (const fs::path &path : written)
