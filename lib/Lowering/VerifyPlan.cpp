@@ -54,6 +54,7 @@ public:
   LogicalResult verify();
 
 private:
+  LogicalResult verifyInput(BufferOp buffer);
   LogicalResult verifyPlaces();
   LogicalResult verifyLives();
   LogicalResult verifyStep(int at);
@@ -141,12 +142,33 @@ LogicalResult Order::build(ArrayRef<StepOp> steps) {
 // Memory
 //===----------------------------------------------------------------------===//
 
+LogicalResult VariantVerifier::verifyInput(BufferOp buffer) {
+  for (auto input : plan.getOps<InputOp>()) {
+    if (input.getId() != *buffer.getInput())
+      continue;
+    if (input.getType() == grid::withLayout(buffer.getTensor(), {}))
+      return success();
+    InFlightDiagnostic diag = buffer.emitOpError("\"")
+                              << buffer.getId() << "\" holds "
+                              << buffer.getType() << ", but the input is "
+                              << input.getType();
+    diag.attachNote(input.getLoc()) << "the input is defined here";
+    return diag;
+  }
+  return buffer.emitOpError("\"")
+         << buffer.getId() << "\" binds the input \"" << *buffer.getInput()
+         << "\", which the plan does not have";
+}
+
 LogicalResult VariantVerifier::verifyPlaces() {
   for (auto arena : variant.getBody().getOps<ArenaOp>())
     arenaBytes[arena.getId()] = arena.getBytes();
   for (auto buffer : variant.getBody().getOps<BufferOp>()) {
-    if (buffer.isInput())
+    if (buffer.isInput()) {
+      if (failed(verifyInput(buffer)))
+        return failure();
       continue;
+    }
     auto fail = [&]() {
       return buffer.emitOpError("\"") << buffer.getId() << "\" ";
     };

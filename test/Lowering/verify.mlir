@@ -5,6 +5,7 @@
 // The good neighbour of all that follow: %a and %c share bytes, one after the
 // other, on two streams.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -37,6 +38,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // A value is written before it is read.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -67,6 +69,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... by one step.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -96,6 +99,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Inputs are the caller's.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -110,14 +114,74 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
     %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %c = launch.buffer "c" activation in "float" at 0 bytes 128 live ["s3", "s5"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %d = launch.buffer "d" output in "float" at 128 bytes 128 live ["s4", "s5"] : tensor<?x4xf32, #grid.layout<[_, _]>>
-    %e = launch.buffer "e" input "x" : tensor<?x4xf32, #grid.layout<[_, _]>>
     launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
     launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute signals ["e0"]
     launch.step "s2" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.tp on @comm after ["s1"] waits ["e0"] signals ["e1"]
     launch.step "s3" scale (input = %b, output = %c) with {factor = 2.0} on @compute after ["s2"] waits ["e1"]
     launch.step "s4" scale (input = %c, output = %d) with {factor = 2.0} on @compute after ["s3"]
-    // expected-error @below {{"s5" writes the input "e"}}
-    launch.step "s5" scale (input = %c, output = %e) with {factor = 2.0} on @compute after ["s3"]
+    // expected-error @below {{"s5" writes the input "ids"}}
+    launch.step "s5" cast (input = %c, output = %ids) on @compute after ["s3"]
+    launch.output "logits" %d
+    launch.site "x" "missed" was ["all_reduce"] step "s2"
+  }
+}
+
+// -----
+
+// They are inputs of the plan.
+launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
+  launch.group @tp over ["tp"] ranks 2
+  launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
+  launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
+  launch.flag @f.tp group @tp
+  launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
+  launch.stream @compute
+  launch.stream @comm
+  launch.variant @v0 tokens 1 to 8 {
+    launch.arena "float" bytes 512 bound 0
+    // expected-error @below {{"ids" binds the input "ids", which the plan does not have}}
+    %ids = launch.buffer "ids" input "ids" : tensor<?xi64, #grid.layout<[_]>>
+    %a = launch.buffer "a" symmetric in "float" at 0 bytes 128 live ["s1", "s2"] : tensor<?x4xf32, #grid.layout<[_, _] owes "tp">>
+    %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    %c = launch.buffer "c" activation in "float" at 0 bytes 128 live ["s3", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    %d = launch.buffer "d" output in "float" at 128 bytes 128 live ["s4", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
+    launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute signals ["e0"]
+    launch.step "s2" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.tp on @comm after ["s1"] waits ["e0"] signals ["e1"]
+    launch.step "s3" scale (input = %b, output = %c) with {factor = 2.0} on @compute after ["s2"] waits ["e1"]
+    launch.step "s4" scale (input = %c, output = %d) with {factor = 2.0} on @compute after ["s3"]
+    launch.output "logits" %d
+    launch.site "x" "missed" was ["all_reduce"] step "s2"
+  }
+}
+
+// -----
+
+// ... of its type.
+launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  // expected-note @below {{the input is defined here}}
+  launch.input "positions" : tensor<?xi64>
+  launch.group @tp over ["tp"] ranks 2
+  launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
+  launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
+  launch.flag @f.tp group @tp
+  launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
+  launch.stream @compute
+  launch.stream @comm
+  launch.variant @v0 tokens 1 to 8 {
+    launch.arena "float" bytes 512 bound 0
+    // expected-error @below {{"ids" holds 'tensor<?xi32, #grid.layout<[_]>>', but the input is 'tensor<?xi64>'}}
+    %ids = launch.buffer "ids" input "positions" : tensor<?xi32, #grid.layout<[_]>>
+    %a = launch.buffer "a" symmetric in "float" at 0 bytes 128 live ["s1", "s2"] : tensor<?x4xf32, #grid.layout<[_, _] owes "tp">>
+    %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    %c = launch.buffer "c" activation in "float" at 0 bytes 128 live ["s3", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    %d = launch.buffer "d" output in "float" at 128 bytes 128 live ["s4", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
+    launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute signals ["e0"]
+    launch.step "s2" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.tp on @comm after ["s1"] waits ["e0"] signals ["e1"]
+    launch.step "s3" scale (input = %b, output = %c) with {factor = 2.0} on @compute after ["s2"] waits ["e1"]
+    launch.step "s4" scale (input = %c, output = %d) with {factor = 2.0} on @compute after ["s3"]
     launch.output "logits" %d
     launch.site "x" "missed" was ["all_reduce"] step "s2"
   }
@@ -127,6 +191,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Values are read in their lives.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -156,6 +221,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... and written.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -185,6 +251,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Outputs are written.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -215,6 +282,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... and live to the end.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -250,6 +318,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Memory is planned.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -279,6 +348,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Lives that overlap have places that do not.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -309,6 +379,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Lives do not end before they begin.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -338,6 +409,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Places are large enough for the most tokens.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -367,6 +439,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... inside their arena.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -396,6 +469,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... aligned to their elements.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -425,6 +499,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Floats are with floats.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -459,6 +534,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Steps are on a stream.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -488,6 +564,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Events are signalled by some step.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -517,6 +594,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... that stands before.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -546,6 +624,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... and by no other.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -576,6 +655,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Reads wait for the write.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -606,6 +686,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 // Writes wait for the reads of what was there: %c is written over %a by a step
 // that waits for nothing.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -638,6 +719,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Writes wait for the write of what was there, though nobody reads it.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.range @"tokens/tp" block over "tp" extent "tokens" begin 0 size 4
   launch.range @r block over "tp" extent "tokens" begin 0 size 4
@@ -654,12 +736,11 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
     %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %c = launch.buffer "c" activation in "float" at 256 bytes 128 live ["s3", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %d = launch.buffer "d" output in "float" at 384 bytes 128 live ["s4", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
-    %ids2 = launch.buffer "ids2" input "x" : tensor<?x4xf32, #grid.layout<[_, _]>>
     %h = launch.buffer "h" activation in "float" at 384 bytes 64 live ["s1h", "s2e"] : tensor<?x4xf32, #grid.layout<[block "tp", _]>>
     %e = launch.buffer "e" activation in "float" at 256 bytes 128 live ["s2e", "s2e"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
     launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute
-    launch.step "s1h" slice (input = %ids2, output = %h) with {dim = 0, range = @r} on @compute signals ["e0"]
+    launch.step "s1h" embedding (ids = %ids, weight = @w0, output = %h) on @compute signals ["e0"]
     launch.step "s2" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.tp on @comm after ["s1"] waits ["e0"] signals ["e1"]
     launch.step "s2e" all_gather (input = %h, output = %e) with {group = @tp, dim = 0, range = @r} flag @f.tp on @comm after ["s1h"]
     // expected-error @below {{"s3" writes "c" where "e" was, but does not wait for "s2e", which uses that}}
@@ -674,6 +755,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // One collective of a group at a time.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -703,6 +785,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // `after` lists what is used.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -732,6 +815,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... and nothing else.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -765,6 +849,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Attention, the good neighbour.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @layer.0.key layer 0 plane key : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
   launch.cache @layer.0.value layer 0 plane value : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
@@ -781,16 +866,17 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
     %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %c = launch.buffer "c" activation in "float" at 0 bytes 128 live ["s3", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %d = launch.buffer "d" output in "float" at 128 bytes 128 live ["s4", "s5"] : tensor<?x4xf32, #grid.layout<[_, _]>>
-    %q = launch.buffer "q" input "q" : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
+    %q = launch.buffer "q" activation in "float" at 384 bytes 128 live ["q", "s5"] : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
     %o = launch.buffer "o" activation in "float" at 256 bytes 128 live ["s5", "s5"] : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
     launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
     launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute signals ["e0"]
     launch.step "s2" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.tp on @comm after ["s1"] waits ["e0"] signals ["e1"]
     launch.step "s3" scale (input = %b, output = %c) with {factor = 2.0} on @compute after ["s2"] waits ["e1"]
     launch.step "s4" scale (input = %c, output = %d) with {factor = 2.0} on @compute after ["s3"]
-    launch.step "key" cache_append (input = %q, cache = @layer.0.key) on @compute
-    launch.step "value" cache_append (input = %q, cache = @layer.0.value) on @compute
-    launch.step "s5" attention (query = %q, keys = @layer.0.key, values = @layer.0.value, positions = %ids, key_positions = @positions, output = %o) with {scale = 1.0, causal = true, heads = 1, kv_heads = 1} on @compute after ["s0", "key", "value"]
+    launch.step "q" embedding (ids = %ids, weight = @w0, output = %q) on @compute
+    launch.step "key" cache_append (input = %q, cache = @layer.0.key) on @compute after ["q"]
+    launch.step "value" cache_append (input = %q, cache = @layer.0.value) on @compute after ["q"]
+    launch.step "s5" attention (query = %q, keys = @layer.0.key, values = @layer.0.value, positions = %ids, key_positions = @positions, output = %o) with {scale = 1.0, causal = true, heads = 1, kv_heads = 1} on @compute after ["s0", "q", "key", "value"]
     launch.output "logits" %d
     launch.site "x" "missed" was ["all_reduce"] step "s2"
   }
@@ -800,6 +886,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // The rows of this step are appended before they are read.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @layer.0.key layer 0 plane key : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
   launch.cache @layer.0.value layer 0 plane value : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
@@ -816,17 +903,18 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
     %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %c = launch.buffer "c" activation in "float" at 0 bytes 128 live ["s3", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %d = launch.buffer "d" output in "float" at 128 bytes 128 live ["s4", "s5"] : tensor<?x4xf32, #grid.layout<[_, _]>>
-    %q = launch.buffer "q" input "q" : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
+    %q = launch.buffer "q" activation in "float" at 384 bytes 128 live ["q", "s5"] : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
     %o = launch.buffer "o" activation in "float" at 256 bytes 128 live ["s5", "s5"] : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
     launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
     launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute signals ["e0"]
     launch.step "s2" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.tp on @comm after ["s1"] waits ["e0"] signals ["e1"]
     launch.step "s3" scale (input = %b, output = %c) with {factor = 2.0} on @compute after ["s2"] waits ["e1"]
     launch.step "s4" scale (input = %c, output = %d) with {factor = 2.0} on @compute after ["s3"]
-    launch.step "key" cache_append (input = %q, cache = @layer.0.key) on @compute
+    launch.step "q" embedding (ids = %ids, weight = @w0, output = %q) on @compute
+    launch.step "key" cache_append (input = %q, cache = @layer.0.key) on @compute after ["q"]
     // expected-error @below {{"s5" reads the cache @layer.0.value before the rows of this step are in it}}
-    launch.step "s5" attention (query = %q, keys = @layer.0.key, values = @layer.0.value, positions = %ids, key_positions = @positions, output = %o) with {scale = 1.0, causal = true, heads = 1, kv_heads = 1} on @compute after ["s0", "key"]
-    launch.step "value" cache_append (input = %q, cache = @layer.0.value) on @compute
+    launch.step "s5" attention (query = %q, keys = @layer.0.key, values = @layer.0.value, positions = %ids, key_positions = @positions, output = %o) with {scale = 1.0, causal = true, heads = 1, kv_heads = 1} on @compute after ["s0", "q", "key"]
+    launch.step "value" cache_append (input = %q, cache = @layer.0.value) on @compute after ["q"]
     launch.output "logits" %d
     launch.site "x" "missed" was ["all_reduce"] step "s2"
   }
@@ -836,6 +924,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... by a step that the reader waits for.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @layer.0.key layer 0 plane key : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
   launch.cache @layer.0.value layer 0 plane value : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
@@ -852,17 +941,18 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
     %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %c = launch.buffer "c" activation in "float" at 0 bytes 128 live ["s3", "s4"] : tensor<?x4xf32, #grid.layout<[_, _]>>
     %d = launch.buffer "d" output in "float" at 128 bytes 128 live ["s4", "s5"] : tensor<?x4xf32, #grid.layout<[_, _]>>
-    %q = launch.buffer "q" input "q" : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
+    %q = launch.buffer "q" activation in "float" at 384 bytes 128 live ["q", "s5"] : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
     %o = launch.buffer "o" activation in "float" at 256 bytes 128 live ["s5", "s5"] : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
     launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
     launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute signals ["e0"]
     launch.step "s2" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.tp on @comm after ["s1"] waits ["e0"] signals ["e1"]
     launch.step "s3" scale (input = %b, output = %c) with {factor = 2.0} on @compute after ["s2"] waits ["e1"]
     launch.step "s4" scale (input = %c, output = %d) with {factor = 2.0} on @compute after ["s3"]
-    launch.step "key" cache_append (input = %q, cache = @layer.0.key) on @comm
-    launch.step "value" cache_append (input = %q, cache = @layer.0.value) on @compute
+    launch.step "q" embedding (ids = %ids, weight = @w0, output = %q) on @compute signals ["eq"]
+    launch.step "key" cache_append (input = %q, cache = @layer.0.key) on @comm after ["q"] waits ["eq"]
+    launch.step "value" cache_append (input = %q, cache = @layer.0.value) on @compute after ["q"]
     // expected-error @below {{"s5" reads the cache @layer.0.key but does not wait for "key", which appends to it}}
-    launch.step "s5" attention (query = %q, keys = @layer.0.key, values = @layer.0.value, positions = %ids, key_positions = @positions, output = %o) with {scale = 1.0, causal = true, heads = 1, kv_heads = 1} on @compute after ["s0", "key", "value"]
+    launch.step "s5" attention (query = %q, keys = @layer.0.key, values = @layer.0.value, positions = %ids, key_positions = @positions, output = %o) with {scale = 1.0, causal = true, heads = 1, kv_heads = 1} on @compute after ["s0", "q", "key", "value"]
     launch.output "logits" %d
     launch.site "x" "missed" was ["all_reduce"] step "s2"
   }
@@ -872,6 +962,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... once.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -902,6 +993,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Every cache gets the rows of every step.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.range @r block over "tp" extent "tokens" begin 0 size 4
   // expected-note @below {{the cache is defined here}}
@@ -935,6 +1027,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Weights are read.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -965,6 +1058,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Parts are ranges of the plan.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -995,6 +1089,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Sites name the step that pays their sum.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
@@ -1024,6 +1119,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // ... and name one.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>

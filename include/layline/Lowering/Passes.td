@@ -86,6 +86,7 @@ def LaunchVerify : Pass<"launch-verify", "::layline::launch::PlanOp"> {
   let description = [{
     From the plan alone, knowing nothing of the passes that made it:
 
+    * input buffers bind inputs of the plan, of their type;
     * every buffer is written by exactly one step of the list, before it is
       read, and touched only inside `live`;
     * places lie inside their arenas, are large enough, and are not shared by
