@@ -18,7 +18,8 @@ static RankedTensorType tensor(Value value) {
 /// then factors that pass through.
 static void getElementwiseFactors(Operation *op, FactorModel &model,
                                   StringRef last) {
-  int64_t rank = tensor(op->getResult(0)).getRank();
+  // A value without rows is not expected: the shapes are then found wrong.
+  int64_t rank = std::max<int64_t>(1, tensor(op->getResult(0)).getRank());
   SmallVector<DimFactor, 3> dims;
   for (int64_t dim = 0; dim < rank; ++dim)
     dims.push_back({model.add(dim == 0          ? StringRef(kTokens)
@@ -89,7 +90,9 @@ bool LogitsOp::isLinearIn(unsigned operand) { return operand == 0; }
 
 static void getHeadFactors(FactorModel &model, RankedTensorType heads,
                            bool split) {
-  int64_t width = heads.getRank() == 3 ? heads.getDimSize(2) : 1;
+  int64_t width = heads.getRank() == 3 && !heads.isDynamicDim(2)
+                      ? heads.getDimSize(2)
+                      : 1;
   unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
   unsigned head = model.add("heads", FactorKind::PassThrough);
   unsigned feature = model.add("width", FactorKind::NeedWhole);

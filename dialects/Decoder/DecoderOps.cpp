@@ -71,10 +71,10 @@ LogicalResult RopeOp::verify() {
 
 LogicalResult CacheOp::verify() {
   auto rows = cast<RankedTensorType>(getRows().getType());
-  if (rows.getElementType() !=
-      cast<RankedTensorType>(getType()).getElementType())
-    return emitOpError("stores ")
-           << rows.getElementType() << " as " << getType();
+  auto context = cast<RankedTensorType>(getType());
+  if (rows.getElementType() != context.getElementType() ||
+      rows.getShape() != context.getShape())
+    return emitOpError("stores ") << rows << " as " << context;
   bool positions = getPlane() == Plane::Positions;
   if (positions != isa<IntegerType>(rows.getElementType()))
     return emitOpError("stores ") << rows.getElementType() << " in the plane "
