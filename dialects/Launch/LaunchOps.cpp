@@ -1,5 +1,6 @@
 //===- LaunchOps.cpp - verifiers of a plan and its parts ------------------===//
 #include "dialects/Launch/Launch.h"
+#include "dialects/Launch/NumberSyntax.h"
 #include "dialects/Launch/StepSyntax.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"

@@ -167,8 +167,8 @@ def Launch_TableOp : Launch_PlanSymbol<"table"> {
                        OptionalAttr<I64Attr>:$above, OptionalAttr<DenseF64ArrayAttr>:$long_inv_freq,
                        OptionalAttr<F64Attr>:$long_factor);
   let assemblyFormat = [{
-    $sym_name `frequencies` $inv_freq `factor` $factor
-    (`above` $above^ `frequencies` $long_inv_freq `factor` $long_factor)? attr-dict
+    $sym_name `frequencies` custom<Numbers>($inv_freq) `factor` $factor
+    (`above` $above^ `frequencies` custom<Numbers>($long_inv_freq) `factor` $long_factor)? attr-dict
   }];
   let hasVerifier = 1;
 }
