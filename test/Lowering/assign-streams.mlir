@@ -13,6 +13,7 @@
 // CHECK-NEXT:  launch.step "s2" add {{.*}} on @compute after ["s1"] waits ["e1"]{{$}}
 // CHECK-NEXT:  launch.step "s3" add {{.*}} on @compute after ["s1", "s2"]{{$}}
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "ids" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
   launch.flag @f.tp group @tp
@@ -49,6 +50,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 // CHECK-NEXT:  launch.step "s3" scale {{.*}} on @compute after ["s2"] waits ["e1"]{{$}}
 // CHECK-NEXT:  launch.step "s4" add {{.*}} on @compute after ["s1", "s3"]{{$}}
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "ids" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
   launch.flag @f.tp group @tp
@@ -86,6 +88,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 // CHECK-NEXT:  launch.step "s3" fused {{.*}} on @compute after ["s1"] waits ["e1"] body {
 // CHECK-NEXT:    launch.step "s3.0" all_reduce {{.*}} flag @f.tp{{$}}
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "ids" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
   launch.flag @f.tp group @tp
