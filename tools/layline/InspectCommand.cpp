@@ -1,10 +1,10 @@
 //===- InspectCommand.cpp - layline inspect
 //---------------------------------===//
 #include "Commands.h"
+#include "PlanFile.h"
 #include "TextTable.h"
 #include "WholeFiles.h"
 #include "layline/runtime.h"
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -90,10 +90,7 @@ static void printVariant(const json &variant, bool allSteps) {
 }
 
 static int runInspect(const Arguments &arguments) {
-  std::string path =
-      std::filesystem::is_directory(arguments.folder)
-          ? (std::filesystem::path(arguments.folder) / "plan.json").string()
-          : arguments.folder;
+  std::string path = planPath(arguments.folder);
   std::string error;
   std::optional<std::string> text = readFile(path, error);
   if (!text) {
@@ -109,7 +106,7 @@ static int runInspect(const Arguments &arguments) {
   if (status != LAYLINE_OK) {
     std::cerr << findings
               << (findings.empty() || findings.back() == '\n' ? "" : "\n");
-    return status == LAYLINE_UNREADABLE_FILE ? Unusable : Refused;
+    return planFailure(status, path);
   }
   json plan = json::parse(*text);
   const json &source = plan.at("source");

@@ -1,13 +1,13 @@
 //===- RunCommand.cpp - layline run
 //-----------------------------------------===//
 #include "Commands.h"
+#include "PlanFile.h"
 #include "TensorComparison.h"
 #include "TextTable.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -225,14 +225,12 @@ int Run::operator()() {
               << "\n";
     return Refused;
   }
-  std::string path =
-      std::filesystem::is_directory(arguments.folder)
-          ? (std::filesystem::path(arguments.folder) / "plan.json").string()
-          : arguments.folder;
+  std::string path = planPath(arguments.folder);
   {
     Progress progress("loading the plan");
-    if (!check(layline_plan_load(engine.get(), path.c_str())))
-      return exitCode;
+    layline_status loaded = layline_plan_load(engine.get(), path.c_str());
+    if (!check(loaded))
+      return planFailure(loaded, path);
   }
   {
     Progress progress("reading weights");

@@ -1,10 +1,10 @@
 //===- VerifyCommand.cpp - layline verify
 //-----------------------------------===//
 #include "Commands.h"
+#include "PlanFile.h"
 #include "WholeFiles.h"
 #include "layline/Verification/PartitionProof.h"
 #include "layline/runtime.h"
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -71,10 +71,7 @@ static std::string proveRanges(const json &plan, int64_t &proved) {
 }
 
 static int runVerify(const std::string &folder) {
-  std::string path =
-      std::filesystem::is_directory(folder)
-          ? (std::filesystem::path(folder) / "plan.json").string()
-          : folder;
+  std::string path = planPath(folder);
   std::string error;
   std::optional<std::string> text = readFile(path, error);
   if (!text) {
@@ -89,7 +86,7 @@ static int runVerify(const std::string &folder) {
   if (status != LAYLINE_OK) {
     std::cerr << findings
               << (findings.empty() || findings.back() == '\n' ? "" : "\n");
-    return status == LAYLINE_UNREADABLE_FILE ? Unusable : Refused;
+    return planFailure(status, path);
   }
   json plan = json::parse(*text);
   int64_t ranges = 0, steps = 0, buffers = 0;

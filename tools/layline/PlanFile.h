@@ -1,0 +1,20 @@
+//===- PlanFile.h - the plan that a command is given ------------*- C++ -*-===//
+#ifndef LAYLINE_TOOLS_LAYLINE_PLANFILE_H
+#define LAYLINE_TOOLS_LAYLINE_PLANFILE_H
+
+#include "Commands.h"
+#include "layline/runtime.h"
+#include <string>
+
+namespace layline::tool {
+
+/// The file of a plan: DIR/plan.json, or DIR itself if it is no folder.
+std::string planPath(const std::string &dir);
+
+/// The exit code for a plan that the runtime does not take. A text that is cut
+/// short or no JSON cannot be read; one that can is refused.
+ExitCode planFailure(layline_status status, const std::string &path);
+
+} // namespace layline::tool
+
+#endif // LAYLINE_TOOLS_LAYLINE_PLANFILE_H
