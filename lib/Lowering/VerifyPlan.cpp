@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Effects.h"
+#include "StepOrder.h"
 #include "layline/Lowering/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -21,22 +22,6 @@ using namespace layline;
 using namespace layline::launch;
 
 namespace {
-
-/// Which steps have finished when another begins: those before it on its
-/// stream, and what an event says.
-class Order {
-public:
-  LogicalResult build(ArrayRef<StepOp> steps);
-
-  bool isDone(int step, int when) const {
-    return step < when &&
-           clocks[when * streams.size() + streamOf[step]] >= step;
-  }
-
-private:
-  SmallVector<FlatSymbolRefAttr> streams;
-  std::vector<int> streamOf, clocks;
-};
 
 /// What an elementary piece of an arena holds, and who has used it.
 struct Piece {
@@ -79,7 +64,7 @@ private:
   PlanOp plan;
   VariantOp variant;
   SmallVector<StepOp> steps;
-  Order order;
+  StepOrder order;
   llvm::StringMap<int> stepById;
   llvm::StringMap<int64_t> arenaBytes;
   llvm::StringMap<SmallVector<Piece, 0>> arenas;
@@ -91,52 +76,6 @@ private:
 };
 
 } // namespace
-
-LogicalResult Order::build(ArrayRef<StepOp> steps) {
-  for (StepOp step : steps) {
-    if (!step.getStreamAttr())
-      return step.emitOpError("\"") << step.getId() << "\" is on no stream";
-    auto *found = llvm::find(streams, step.getStreamAttr());
-    streamOf.push_back(found - streams.begin());
-    if (found == streams.end())
-      streams.push_back(step.getStreamAttr());
-  }
-  llvm::StringMap<int> signallers;
-  std::vector<int> lastOf(streams.size(), -1);
-  clocks.assign(steps.size() * streams.size(), -1);
-  for (int at = 0, e = steps.size(); at < e; ++at) {
-    StepOp step = steps[at];
-    int *clock = &clocks[at * streams.size()];
-    auto join = [&](int earlier) {
-      for (size_t s = 0; s < streams.size(); ++s)
-        clock[s] = std::max(clock[s], clocks[earlier * streams.size() + s]);
-    };
-    if (int last = std::exchange(lastOf[streamOf[at]], at); last >= 0)
-      join(last);
-    if (step.getWaits())
-      for (StringRef event : step.getWaits()->getAsValueRange<StringAttr>()) {
-        auto signaller = signallers.find(event);
-        if (signaller == signallers.end())
-          return step.emitOpError("\"")
-                 << step.getId() << "\" waits for the event \"" << event
-                 << "\", which no step before it signals";
-        join(signaller->second);
-      }
-    clock[streamOf[at]] = at;
-    if (step.getSignals())
-      for (StringRef event : step.getSignals()->getAsValueRange<StringAttr>())
-        if (auto [first, isNew] = signallers.try_emplace(event, at); !isNew) {
-          InFlightDiagnostic diag = step.emitOpError("\"")
-                                    << step.getId() << "\" signals the event \""
-                                    << event
-                                    << "\", which another step signals";
-          StepOp earlier = steps[first->second];
-          diag.attachNote(earlier.getLoc()) << "it is signalled here";
-          return diag;
-        }
-  }
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // Memory
