@@ -310,11 +310,11 @@ void benchmark(const std::string &planFile, std::int64_t tokens, int rounds) {
   std::int64_t ranks = plan.ranks();
   Times run = median(api.rounds), gemm = median(products.rounds),
         apart = difference(api, products);
-  std::printf("%lld ranks, %lld tokens, boundaries as in variant %s, %lld "
-              "steps a rank (fused ones taken apart); median of %zu rounds\n",
+  std::printf("%lld ranks, %lld tokens, variant %s, %lld steps a rank (fused "
+              "ones taken apart); OpenBLAS core %s; median of %zu rounds\n",
               static_cast<long long>(ranks), static_cast<long long>(tokens),
               variant->id.c_str(), static_cast<long long>(steps),
-              api.rounds.size());
+              openblas_get_corename(), api.rounds.size());
   std::printf("  %-34s %11s %11s\n", "microseconds", "wall", "cpu");
   printRow("layline_past_set + layline_run", run);
   printRow("device: all steps", median(all.rounds));

@@ -27,13 +27,35 @@ SETUPS = [("golden", 1, "whole", [1, 24]),
           ("middle", 4, "rows", [64])]
 
 
+def best_blas_core():
+    """The OpenBLAS kernels for this processor.
+
+    OpenBLAS falls back to SSE kernels on a processor that is younger than itself; against
+    those every engine would look good.
+    """
+    if os.environ.get("OPENBLAS_CORETYPE"):
+        return os.environ["OPENBLAS_CORETYPE"]
+    try:
+        flags = set(pathlib.Path("/proc/cpuinfo").read_text().split())
+    except OSError:
+        return "auto"
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+        return "SkylakeX"
+    return "Haswell" if {"avx2", "fma"} <= flags else "auto"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--layline", default=ROOT / "build/bin/layline", type=pathlib.Path)
     parser.add_argument("--benchmark", default=ROOT / "build/bin/runtime_overhead", type=pathlib.Path)
     parser.add_argument("--model", choices=["golden", "middle"], help="only this one")
+    parser.add_argument("--blas-core", default=best_blas_core(),
+                        help="OPENBLAS_CORETYPE, or auto: what OpenBLAS takes by itself; here %(default)s")
     parser.add_argument("--rounds", default=31, type=int)
     args = parser.parse_args()
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    if args.blas_core != "auto":
+        environment["OPENBLAS_CORETYPE"] = args.blas_core
     golden = json.loads(GOLDEN.read_text())
     models = {"golden": golden, "middle": {**golden, **MIDDLE}}
 
@@ -54,7 +76,7 @@ def main():
             for tokens in token_counts:
                 print(f"{model}, --tp {tp} --boundaries {boundaries}", flush=True)
                 subprocess.run([args.benchmark, plan / "plan.json", str(tokens), str(args.rounds)],
-                               check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+                               check=True, env=environment)
 
 
 if __name__ == "__main__":
