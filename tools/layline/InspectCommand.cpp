@@ -3,12 +3,9 @@
 #include "Commands.h"
 #include "PlanFile.h"
 #include "TextTable.h"
-#include "WholeFiles.h"
-#include "layline/runtime.h"
 #include <iostream>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 using namespace layline::tool;
 using nlohmann::json;
@@ -90,25 +87,12 @@ static void printVariant(const json &variant, bool allSteps) {
 }
 
 static int runInspect(const Arguments &arguments) {
-  std::string path = planPath(arguments.folder);
-  std::string error;
-  std::optional<std::string> text = readFile(path, error);
-  if (!text) {
-    std::cerr << error << "\n";
-    return Unusable;
-  }
   // Only a plan that holds together is worth showing.
-  char *report = nullptr;
-  layline_status status = layline_plan_check_memory(text->data(), text->size(),
-                                                    path.c_str(), &report);
-  std::string findings = report ? report : "";
-  layline_string_free(report);
-  if (status != LAYLINE_OK) {
-    std::cerr << findings
-              << (findings.empty() || findings.back() == '\n' ? "" : "\n");
-    return planFailure(status, path);
-  }
-  json plan = json::parse(*text);
+  int exitCode = Good;
+  std::optional<json> checked = readCheckedPlan(arguments.folder, exitCode);
+  if (!checked)
+    return exitCode;
+  const json &plan = *checked;
   const json &source = plan.at("source");
   std::cout << "plan of " << source.value("config", "") << " ("
             << source.value("model_type", "") << ", "

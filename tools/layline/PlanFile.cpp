@@ -2,7 +2,7 @@
 #include "PlanFile.h"
 #include "WholeFiles.h"
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <iostream>
 
 using namespace layline::tool;
 namespace fs = std::filesystem;
@@ -18,4 +18,26 @@ ExitCode layline::tool::planFailure(layline_status status,
   std::string error;
   std::optional<std::string> text = readFile(path, error);
   return text && nlohmann::json::accept(*text) ? Refused : Unusable;
+}
+
+std::optional<nlohmann::json>
+layline::tool::readCheckedPlan(const std::string &dir, int &exitCode) {
+  std::string path = planPath(dir), error;
+  std::optional<std::string> text = readFile(path, error);
+  if (!text) {
+    std::cerr << error << "\n";
+    exitCode = Unusable;
+    return std::nullopt;
+  }
+  char *report = nullptr;
+  layline_status status = layline_plan_check_memory(text->data(), text->size(),
+                                                    path.c_str(), &report);
+  std::string findings = report ? report : "";
+  layline_string_free(report);
+  if (status == LAYLINE_OK)
+    return nlohmann::json::parse(*text);
+  std::cerr << findings
+            << (findings.empty() || findings.back() == '\n' ? "" : "\n");
+  exitCode = planFailure(status, path);
+  return std::nullopt;
 }

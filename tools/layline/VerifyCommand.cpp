@@ -2,12 +2,9 @@
 //-----------------------------------===//
 #include "Commands.h"
 #include "PlanFile.h"
-#include "WholeFiles.h"
 #include "layline/Verification/PartitionProof.h"
-#include "layline/runtime.h"
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 using namespace layline;
 using namespace layline::tool;
@@ -71,24 +68,12 @@ static std::string proveRanges(const json &plan, int64_t &proved) {
 }
 
 static int runVerify(const std::string &folder) {
+  int exitCode = Good;
+  std::optional<json> checked = readCheckedPlan(folder, exitCode);
+  if (!checked)
+    return exitCode;
+  const json &plan = *checked;
   std::string path = planPath(folder);
-  std::string error;
-  std::optional<std::string> text = readFile(path, error);
-  if (!text) {
-    std::cerr << error << "\n";
-    return Unusable;
-  }
-  char *report = nullptr;
-  layline_status status = layline_plan_check_memory(text->data(), text->size(),
-                                                    path.c_str(), &report);
-  std::string findings = report ? report : "";
-  layline_string_free(report);
-  if (status != LAYLINE_OK) {
-    std::cerr << findings
-              << (findings.empty() || findings.back() == '\n' ? "" : "\n");
-    return planFailure(status, path);
-  }
-  json plan = json::parse(*text);
   int64_t ranges = 0, steps = 0, buffers = 0;
   std::string problem = proveRanges(plan, ranges);
   if (!problem.empty()) {
