@@ -40,9 +40,8 @@ QUOTED = [
 ]
 
 
-def compile_once(layline, config, out, options):
-    """Compiles `config` once; returns {column: ms}."""
-    command = [layline, "compile", config, "--timing", "-o", out, *options]
+def run_once(command):
+    """Runs a command once; returns its output and {"process": ms, "cpu": ms}."""
     with tempfile.TemporaryFile("w+") as output:
         start = time.perf_counter()
         run = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
@@ -53,6 +52,12 @@ def compile_once(layline, config, out, options):
         text = output.read()
     if run.returncode != 0:
         sys.exit(f"{text}{' '.join(map(str, command))}: exit {run.returncode}")
+    return text, {"process": process, "cpu": (usage.ru_utime + usage.ru_stime) * 1e3}
+
+
+def compile_once(layline, config, out, options):
+    """Compiles `config` once; returns {column: ms}."""
+    text, times = run_once([layline, "compile", config, "--timing", "-o", out, *options])
     phases = {name: float(ms) for name, ms in PHASE.findall(text)}
     if not phases:
         sys.exit(f"{text}{layline} --timing: no line 'phase <name> <ms>'")
@@ -60,7 +65,7 @@ def compile_once(layline, config, out, options):
     # What --timing prints has two decimals.
     if total is not None and abs(total - sum(phases.values())) > 0.01 * (len(phases) + 1):
         sys.exit(f"{text}{layline} --timing: the phases do not add up to their total")
-    return {"process": process, "cpu": (usage.ru_utime + usage.ru_stime) * 1e3, **phases}
+    return {**times, **phases}
 
 
 def median_of(runs):
@@ -98,10 +103,12 @@ def main():
     model = json.loads(args.config.read_text())
 
     runs = {setup: {layers: [] for layers in sorted(args.layers)} for setup in SETUPS}
+    start = []
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         # By turns, so that what else the machine does meets all rows alike.
         for _ in range(args.repeat):
+            start.append(run_once([args.layline, "compile", "--help"])[1])
             for layers in args.layers:
                 config = scratch / f"{layers}.json"
                 config.write_text(json.dumps({**model, "num_hidden_layers": layers}))
@@ -114,6 +121,8 @@ def main():
               f"milliseconds, median of {args.repeat}")
         print_table({layers: median_of(of) for layers, of in runs[setup].items()})
 
+    print("Of every process, starting it (as --help does): "
+          "process {process:.2f}, cpu {cpu:.2f}\n".format(**median_of(start)))
     print("Quoted, not measured in this run (bench/README.md):")
     for tool, per_layer, whole, does in QUOTED:
         print(f"  {tool}: {per_layer} ms a layer, {whole} for 94")
