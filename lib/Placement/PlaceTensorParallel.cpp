@@ -71,8 +71,8 @@ static void setLayout(Value value, LayoutAttr layout) {
 }
 
 /// The layout of a value whose dimensions are bound to factors with splits.
-static LayoutAttr layoutFromFactors(MLIRContext *context,
-                                    ArrayRef<DimFactor> dims,
+/// Null, with a diagnostic, if there is none.
+static LayoutAttr layoutFromFactors(Operation *op, ArrayRef<DimFactor> dims,
                                     ArrayRef<SplitAttr> factors) {
   SmallVector<SplitAttr> layout;
   for (DimFactor bound : dims) {
@@ -80,7 +80,10 @@ static LayoutAttr layoutFromFactors(MLIRContext *context,
     layout.push_back(split ? split.withUnit(split.getUnit() * bound.unit)
                            : split);
   }
-  return LayoutAttr::get(context, layout, {});
+  auto emitError = [&] { return op->emitOpError(); };
+  return LayoutAttr::getChecked(EmitError(emitError), op->getContext(),
+                                ArrayRef<SplitAttr>(layout),
+                                ArrayRef<StringAttr>());
 }
 
 LogicalResult Placer::carrySplitsBack() {
@@ -113,7 +116,9 @@ LogicalResult Placer::carrySplitsBack() {
         factors[index] =
             SplitAttr::get(axis, PartitionKind::Readers, 1, factor.numReaders);
     for (auto [operand, dims] : llvm::zip(op.getOperands(), model.operands)) {
-      LayoutAttr layout = layoutFromFactors(context, dims, factors);
+      LayoutAttr layout = layoutFromFactors(&op, dims, factors);
+      if (!layout)
+        return failure();
       if (!llvm::any_of(layout.getDims(), [](SplitAttr s) { return !!s; }))
         continue;
       auto [entry, isNew] = wanted.try_emplace(operand, layout);
@@ -207,7 +212,9 @@ LogicalResult Placer::placeOp(LayoutOpInterface op) {
   for (auto [operand, dims] : llvm::zip(op->getOperands(), model.operands)) {
     if (!isWeight(operand))
       continue;
-    LayoutAttr layout = layoutFromFactors(context, dims, factors);
+    LayoutAttr layout = layoutFromFactors(op, dims, factors);
+    if (!layout)
+      return failure();
     if (layout == getLayout(operand.getType()))
       continue;
     if (!operand.hasOneUse())
@@ -270,7 +277,7 @@ struct PlaceTensorParallel
     ModuleOp module = getOperation();
     if (tp < 1) {
       module.emitError("tensor parallelism over ")
-          << tp << " ranks, expected at least 1";
+          << tp.getValue() << " ranks, expected at least 1";
       return signalPassFailure();
     }
     if (lookupMesh(module)) {
@@ -298,6 +305,13 @@ struct PlaceTensorParallel
         function.emitOpError("has several blocks, expected one");
         return signalPassFailure();
       }
+      for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+        if (!isa<RankedTensorType>(type)) {
+          function.emitOpError("takes ")
+              << type << " as argument #" << index
+              << ", expected a ranked tensor: it cannot be placed";
+          return signalPassFailure();
+        }
       Placer placer(function, tp);
       // One rank splits nothing.
       if (tp > 1 && (failed(placer.carrySplitsBack()) ||

@@ -117,7 +117,8 @@ struct PlanFuseBoundaries
   using PlanFuseBoundariesBase::PlanFuseBoundariesBase;
 
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(kVariantTokens))
+    if (getOperation().isExternal() ||
+        !getOperation()->hasAttr(kVariantTokens))
       return;
     OpBuilder builder(&getContext());
     SmallVector<Operation *> sums;

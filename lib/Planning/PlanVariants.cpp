@@ -25,7 +25,8 @@ struct PlanVariants : layline::impl::PlanVariantsBase<PlanVariants> {
   FailureOr<SmallVector<Range>> getRanges(ModuleOp module) {
     if (minTokens < 1 || maxTokens < minTokens)
       return module.emitError("the token range is ")
-             << minTokens << ":" << maxTokens << ", expected 1 <= min <= max";
+             << minTokens.getValue() << ":" << maxTokens.getValue()
+             << ", expected 1 <= min <= max";
     if (boundaries == "rows")
       return SmallVector<Range>{
           {minTokens, maxTokens, "rows", "boundaries=rows was asked for"}};
@@ -34,7 +35,7 @@ struct PlanVariants : layline::impl::PlanVariantsBase<PlanVariants> {
           {minTokens, maxTokens, "whole", "boundaries=whole was asked for"}};
     if (boundaries != "auto")
       return module.emitError("boundaries are \"")
-             << boundaries << "\", expected auto, rows or whole";
+             << boundaries.getValue() << "\", expected auto, rows or whole";
     SmallVector<Range> ranges;
     std::string why = rowsFromWhy.empty() ? "" : ": " + rowsFromWhy;
     if (minTokens < rowsFrom)

@@ -65,14 +65,22 @@ RowRegion::RowRegion(Block &block, StringAttr axis,
   }
 }
 
+bool RowRegion::readsRows(OpOperand &use) const {
+  if (!ops.contains(use.getOwner()))
+    return false;
+  FactorModel model;
+  cast<LayoutOpInterface>(use.getOwner()).getFactors(model);
+  return llvm::is_contained(getRowOperands(model), use.getOperandNumber());
+}
+
 Operation *RowRegion::findReaderOfAllRows(Value value) const {
-  for (Operation *user : value.getUsers())
-    if (!ops.contains(user))
-      return user;
+  for (OpOperand &use : value.getUses())
+    if (!readsRows(use))
+      return use.getOwner();
   return nullptr;
 }
 
 bool RowRegion::isReadByRows(Value value) const {
-  return llvm::any_of(value.getUsers(),
-                      [&](Operation *user) { return ops.contains(user); });
+  return llvm::any_of(value.getUses(),
+                      [&](OpOperand &use) { return readsRows(use); });
 }

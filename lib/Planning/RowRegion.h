@@ -22,7 +22,9 @@ public:
             llvm::function_ref<bool(mlir::Value)> isSource);
 
   bool contains(mlir::Operation *op) const { return ops.contains(op); }
-  /// A reader of the value outside the region, or null.
+  /// An op of the region reads a value by rows here (not as its weight).
+  bool readsRows(mlir::OpOperand &use) const;
+  /// A reader that needs all rows of the value, or null.
   mlir::Operation *findReaderOfAllRows(mlir::Value value) const;
   /// Some op of the region reads the value.
   bool isReadByRows(mlir::Value value) const;

@@ -4,7 +4,6 @@
 #include "layline/Placement/Passes.h"
 #include "layline/Planning/Passes.h"
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace layline {
 #define GEN_PASS_DEF_PLANSINKALLGATHER
@@ -68,11 +67,10 @@ LogicalResult Sinker::sink(Operation *op) {
   FactorModel model;
   cast<LayoutOpInterface>(op).getFactors(model);
   builder.setInsertionPoint(op);
-  IRMapping mapping;
   SmallVector<LayoutAttr> operands, results;
+  Operation *byRows = builder.clone(*op);
   for (unsigned index : getRowOperands(model))
-    mapping.map(op->getOperand(index), getRows(op->getOperand(index)));
-  Operation *byRows = builder.clone(*op, mapping);
+    byRows->setOperand(index, getRows(op->getOperand(index)));
   for (Type type : byRows->getOperandTypes())
     operands.push_back(getLayout(type));
   if (failed(inferLayouts(byRows, operands, results,
@@ -87,7 +85,7 @@ LogicalResult Sinker::sink(Operation *op) {
     auto gather = AllGatherOp::create(builder, op->getLoc(), whole.getType(),
                                       rows, builder.getI64IntegerAttr(0), axis);
     whole.replaceUsesWithIf(gather.getResult(), [&](OpOperand &use) {
-      return !region.contains(use.getOwner());
+      return !region.readsRows(use);
     });
   }
   return success();
@@ -98,6 +96,8 @@ struct PlanSinkAllGather
   using PlanSinkAllGatherBase::PlanSinkAllGatherBase;
 
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     Block &block = getOperation().getBody().front();
     Sinker sinker(block, StringAttr::get(&getContext(), kTensorAxis));
     SmallVector<Operation *> sunk;
