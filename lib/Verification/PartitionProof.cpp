@@ -38,24 +38,32 @@ std::string layline::provePartition(const PartExprs &part,
   // A known count is one more known symbol; there is then no unknown left.
   const std::string unknown = items ? "" : "tokens";
   const Expr count = items ? Expr(*items) : Expr::symbol("tokens");
+  // Of all that is wrong, what shows with the fewest items; the first rank of
+  // those.
   std::string problem;
+  std::optional<int64_t> smallest;
+  bool isAffine = true;
   auto check = [&](int64_t rank, const Expr &lhs,
                    AffineCases::Relation relation, const Expr &rhs,
                    const std::string &what) {
     AffineCases::Answer answer =
         AffineCases(unknown, {}).prove(lhs, relation, rhs);
     if (answer.holds)
-      return true;
+      return;
+    if (answer.hasNoAffineForm) {
+      if (isAffine)
+        problem = words({"the part of rank ", std::to_string(rank),
+                         " is not affine in the number of items"});
+      isAffine = false;
+      return;
+    }
+    int64_t shown = items ? *items : answer.counterexample.value_or(0);
+    if (!isAffine || (smallest && *smallest <= shown))
+      return;
+    smallest = shown;
     problem =
-        answer.hasNoAffineForm
-            ? words({"the part of rank ", std::to_string(rank),
-                     " is not affine in the number of items"})
-            : words({"with ",
-                     std::to_string(items ? *items
-                                          : answer.counterexample.value_or(0)),
-                     " items over ", std::to_string(ranks), " ranks of \"",
-                     axis, "\", ", what});
-    return false;
+        words({"with ", std::to_string(shown), " items over ",
+               std::to_string(ranks), " ranks of \"", axis, "\", ", what});
   };
 
   using Relation = AffineCases::Relation;
@@ -66,21 +74,19 @@ std::string layline::provePartition(const PartExprs &part,
     std::string name = "rank " + std::to_string(rank);
     Expr begin = substituteRank(part.begin, rank);
     Expr size = substituteRank(part.size, rank);
-    if (!check(rank, size, Relation::AtLeast, Expr(0),
-               name + " has a negative size"))
-      return problem;
-    if (rank == 0 && !check(rank, begin, Relation::Equal, Expr(0),
-                            "the first items are held by nobody: rank 0 does "
-                            "not begin at item 0"))
-      return problem;
+    check(rank, size, Relation::AtLeast, Expr(0),
+          name + " has a negative size");
+    if (rank == 0)
+      check(rank, begin, Relation::Equal, Expr(0),
+            "the first items are held by nobody: rank 0 does not begin at "
+            "item 0");
     bool last = rank + 1 == ranks;
     Expr next = last ? count : substituteRank(part.begin, rank + 1);
     std::string what = last ? name + " does not end at the last item"
                             : name + " does not end where rank " +
                                   std::to_string(rank + 1) +
                                   " begins: items are held twice or by nobody";
-    if (!check(rank, begin + size, Relation::Equal, next, what))
-      return problem;
+    check(rank, begin + size, Relation::Equal, next, what);
   }
-  return {};
+  return problem;
 }

@@ -42,6 +42,8 @@ class Numbering {
 public:
   struct Program {
     SmallVector<unsigned> returned;
+    /// Numbers of the caches' contents, which later steps read.
+    SmallVector<unsigned> cached;
     /// Numbers of recorded values, and the op for messages.
     llvm::MapVector<StringAttr, std::pair<unsigned, Operation *>> recorded;
   };
@@ -102,6 +104,9 @@ LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   }
   for (auto [index, result] : llvm::enumerate(op.getResults()))
     numbers[result] = *first + index;
+  auto carrier = dyn_cast<RowCarrierOpInterface>(op);
+  if (carrier && carrier.prependsHistory())
+    program.cached.push_back(*first);
   if (auto names =
           op.getAttrOfType<ArrayAttr>(decoder::DecoderDialect::kRecord))
     for (auto [index, name] : llvm::enumerate(names))
@@ -127,7 +132,27 @@ FailureOr<Numbering::Program> Numbering::number(func::FuncOp function) {
     return failure();
   for (Value value : block.getTerminator()->getOperands())
     program.returned.push_back(numbers.lookup(value));
+  llvm::sort(program.cached);
   return program;
+}
+
+/// Arguments stand for one another by their place: they must be the same inputs.
+static LogicalResult compareInputs(func::FuncOp function,
+                                   func::FuncOp reference) {
+  auto describe = [](func::FuncOp of, unsigned index) {
+    Attribute name = of.getArgAttr(index, decoder::DecoderDialect::kInput);
+    return std::make_pair(name, globalType(of.getArgumentTypes()[index]));
+  };
+  unsigned count = function.getNumArguments();
+  bool same = count == reference.getNumArguments();
+  for (unsigned i = 0; same && i < count; ++i)
+    same = describe(function, i) == describe(reference, i);
+  if (same)
+    return success();
+  InFlightDiagnostic diag =
+      function.emitOpError("takes other inputs than the imported program");
+  diag.attachNote(reference.getLoc()) << "imported here";
+  return diag;
 }
 
 namespace {
@@ -165,13 +190,20 @@ struct VerifyEquivalence
         diag.attachNote(reference.getLoc()) << "imported here";
         return diag;
       }
+    if (found.cached != expected.cached) {
+      InFlightDiagnostic diag = function.emitOpError(
+          "leaves other rows in its caches than the imported program");
+      diag.attachNote(reference.getLoc()) << "imported here";
+      return diag;
+    }
     return success();
   }
 
   void runOnOperation() override {
     func::FuncOp reference;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function->hasAttr(decoder::DecoderDialect::kReference))
+      if (!function.isExternal() &&
+          function->hasAttr(decoder::DecoderDialect::kReference))
         reference = function;
     if (!reference) {
       getOperation().emitError("has no reference program (attribute '")
@@ -185,6 +217,10 @@ struct VerifyEquivalence
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function == reference || function.isExternal())
         continue;
+      if (failed(compareInputs(function, reference))) {
+        signalPassFailure();
+        continue;
+      }
       FailureOr<Numbering::Program> found = numbering.number(function);
       if (failed(found) ||
           failed(compare(function, *found, reference, *expected)))

@@ -64,6 +64,7 @@ struct VerifyPartitions
     MeshOp mesh = lookupMesh(module);
     llvm::MapVector<SplitUse, Location> uses;
     llvm::DenseSet<Type> seen;
+    llvm::MapVector<StringAttr, Location> owed;
     auto collect = [&](Type type, Location loc) {
       LayoutAttr layout = getLayout(type);
       if (!layout || !seen.insert(type).second)
@@ -77,6 +78,8 @@ struct VerifyPartitions
             ShapedType::isDynamic(size) ? size : size / split.getUnit();
         uses.insert({{split.withUnit(1), items}, loc});
       }
+      for (StringAttr axis : layout.getOwes())
+        owed.insert({axis, loc});
     };
     module.walk([&](Operation *op) {
       for (Type type : op->getResultTypes())
@@ -86,8 +89,12 @@ struct VerifyPartitions
           for (BlockArgument argument : block.getArguments())
             collect(argument.getType(), argument.getLoc());
     });
-    if (uses.empty())
-      return markAllAnalysesPreserved();
+    for (auto &[axis, loc] : owed)
+      if (!mesh || !mesh.getAxisSize(axis)) {
+        emitError(loc) << "a sum is owed over " << axis
+                       << ", which is no axis of the mesh";
+        return signalPassFailure();
+      }
     for (auto &[use, loc] : uses) {
       auto [split, items] = use;
       std::string axis = split.getAxis().str();

@@ -16,8 +16,8 @@ namespace {
 
 /// Where the rows of a value come from.
 struct Origin {
-  Value source;            ///< what no op merely hands on
-  bool hasHistory = false; ///< cached rows stand in front
+  Value source;           ///< what no op merely hands on
+  unsigned histories = 0; ///< how often cached rows were put in front
 };
 
 /// Looks through fused regions and ops that hand rows on.
@@ -33,7 +33,7 @@ Origin traceRows(Value value) {
     auto carrier = dyn_cast<RowCarrierOpInterface>(op);
     if (!carrier)
       break;
-    origin.hasHistory |= carrier.prependsHistory();
+    origin.histories += carrier.prependsHistory();
     origin.source = carrier.getCarriedRows();
   }
   return origin;
@@ -64,14 +64,18 @@ struct VerifyPositions : layline::impl::VerifyPositionsBase<VerifyPositions> {
         diag.attachNote(origin.source.getLoc()) << "they come from here";
         return diag;
       }
-      if (origin.hasHistory != traceRows(op->getOperand(rows)).hasHistory)
+      unsigned histories = traceRows(op->getOperand(rows)).histories;
+      auto describe = [](unsigned count) -> std::string {
+        return count == 0   ? "the step's rows only"
+               : count == 1 ? "cached rows and the step's"
+                            : "rows that were cached " +
+                                  std::to_string(count) + " times";
+      };
+      if (origin.histories != histories)
         return op->emitOpError("reads the positions of ")
-               << (origin.hasHistory ? "cached rows and the step's"
-                                     : "the step's rows only")
-               << " (operand #" << positions << ") for operand #" << rows
-               << ", which holds "
-               << (origin.hasHistory ? "the step's rows only"
-                                     : "cached rows and the step's");
+               << describe(origin.histories) << " (operand #" << positions
+               << ") for operand #" << rows << ", which holds "
+               << describe(histories);
       LayoutAttr ofPositions = getLayout(op->getOperand(positions).getType());
       LayoutAttr ofRows = getLayout(op->getOperand(rows).getType());
       if (ofPositions && ofRows &&

@@ -19,7 +19,7 @@ struct PartExprs {
 /// Proves that the parts of `ranks` ranks are contiguous in rank order, do not
 /// overlap and cover 0..n-1, for the given n, or for all n >= 0 if `items` is
 /// not given. Returns an empty string, or what is wrong, with the smallest
-/// counterexample found ("with 5 items, rank 2 begins at ...").
+/// counterexample ("with 5 items, rank 2 begins at ...").
 std::string provePartition(const PartExprs &part, const std::string &axis,
                            int64_t ranks, std::optional<int64_t> items);
 

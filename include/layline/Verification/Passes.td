@@ -17,7 +17,8 @@ def VerifyPartitions : Pass<"verify-partitions", "::mlir::ModuleOp"> {
 
     for all n >= 0, by integer emptiness of the negations (MLIR Presburger). A
     `readers` cover is compared with the KV heads that each rank's query heads
-    read. A failure names the smallest count and rank found.
+    read. A failure names the smallest count and rank found. Axes that split or
+    owe are axes of the mesh.
   }];
 }
 
@@ -48,9 +49,9 @@ def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
     is what their verifiers check. Without them, a placed or planned program
     must be the imported one. Both are numbered by value: two ops get one number
     if they are the same op with the same attributes on operands of the same
-    numbers. The returned values, and every recorded value, must have the same
-    numbers as in the reference (the function with the attribute
-    `decoder.reference`).
+    numbers. The returned values, every recorded value, and what stays in the
+    caches must have the same numbers as in the reference (the function with the
+    attribute `decoder.reference`), on the same inputs.
 
     Nothing is enumerated: this holds for all sizes and token counts.
   }];
