@@ -35,7 +35,8 @@ class Run:
 
 class Test:
     def __init__(self):
-        self.layline, self.out = sys.argv[1], pathlib.Path(sys.argv[2])
+        self.layline = os.path.abspath(sys.argv[1])
+        self.out = pathlib.Path(sys.argv[2]).resolve()
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir(parents=True)
         self.checked = 0

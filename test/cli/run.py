@@ -158,7 +158,8 @@ for tokens in ("x", "1.5"):
     unusable(run(WEIGHTS, RECORD, None, PLAN, "--tokens", tokens), f"--tokens {tokens}", "--tokens",
              f"found '{tokens}'")
 for rtol in ("x", "-1", "0", "nan"):
-    unusable(run(WEIGHTS, RECORD, RECORD, PLAN, "--rtol", rtol), f"--rtol {rtol}", "--rtol", "found")
+    unusable(run(WEIGHTS, RECORD, RECORD, PLAN, "--rtol", rtol), f"--rtol {rtol}", "--rtol",
+             "found")
 unusable(test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--precision", "f16"),
          "--precision f16", "--precision", "'f16'", "expected f32 or f64")
 unusable(test.run("run", PLAN, "--input", RECORD), "no --weights", "--weights", "required")
@@ -183,7 +184,8 @@ done = run(WEIGHTS, RECORD, RECORD, PLAN, "--rtol", "1e-30")
 test.expect(done.status == 1 and "NOT EQUAL" in done.stdout, "a bound that nothing keeps", done)
 done = run(check=WEIGHTS)
 unusable(done, "a reference of other tensors", "no tensor to compare")
-done = run(check=edit(RECORD, "one more", lambda t: t.update({"layer.7.output": t["layer.1.output"]})))
+more = edit(RECORD, "one more", lambda t: t.update({"layer.7.output": t["layer.1.output"]}))
+done = run(check=more)
 test.expect(done.status == 1 and "layer.7.output" in done.stdout and "MISSING" in done.stdout,
             "a reference of one tensor more", done)
 nothing = [n for n in read_tensors(RECORD) if n not in ("input_ids", "position_ids")]

@@ -55,7 +55,8 @@ def check(tokens, boundaries, expected):
                        "--boundaries", boundaries)
     decisions, plan = read_json(out / "decisions.json"), read_json(out / "plan.json")
     found = [v["by_rows"] for v in decisions["variants"]]
-    test.expect(found == expected, f"--tokens {tokens}: variants by rows", f"{found}, not {expected}")
+    test.expect(found == expected, f"--tokens {tokens}: variants by rows",
+                f"{found}, not {expected}")
     least, most = map(int, tokens.split(":"))
     begins = [least] + [v["tokens"][1] + 1 for v in decisions["variants"]]
     test.expect([v["tokens"][0] for v in decisions["variants"]] + [most + 1] == begins,
@@ -65,7 +66,8 @@ def check(tokens, boundaries, expected):
         last, rows = variant["tokens"][1], variant["by_rows"]
         sites = [s for s in decisions["sites"] if s["variant"] == variant["id"]]
         name = f"--tokens {tokens}, {variant['id']}"
-        test.expect(len(sites) == variant["sites"] == SITES == 189, f"{name}: 189 sites", len(sites))
+        test.expect(len(sites) == variant["sites"] == SITES == 189, f"{name}: 189 sites",
+                    len(sites))
         applied = sum(s["status"] == "applied" for s in sites)
         test.expect(applied == rows, f"{name}: {rows} applied", applied)
         numbers = {"ring_before": ring(last), "ring_after": ring(last),

@@ -108,7 +108,8 @@ def check(entry):
     config, what = folder / "config.json", show(path, value)
     arguments = ["compile", config, "--tp", 4, "--tokens", "1:64", "-o"]
     run = test.run(*arguments, folder / "new")
-    test.refused(run, what, status, str(config), path.split(".")[-1], "missing" if value is MISSING else "found",
+    test.refused(run, what, status, str(config), path.split(".")[-1],
+                 "missing" if value is MISSING else "found",
                  "expected" if status == 2 else "", *words)
     test.expect(not (folder / "new").exists(), f"{what} writes nothing")
     held = folder / "held"
