@@ -193,21 +193,24 @@ func.func @router_beside_experts(%x: !rows, %n: !n, %r: !r, %up: !up, %down: !do
 
 // -----
 
-// Never across a sum: the sum of rows is not the rows of the sum.
-!rows = tensor<?x16xf32, #grid.layout<[block "tp", _]>>
-!whole = tensor<?x16xf32, #grid.layout<[_, _]>>
-!down = tensor<16x16xf32, #grid.layout<[_, block "ep"]>>
+// Never across a sum: what owes is no row-wise operand, and a gather of addends
+// is none of the sum.
+!rows = tensor<?x16xf32, #grid.layout<[block "tp", block "ep"]>>
 !part = tensor<?x16xf32, #grid.layout<[_, block "ep"]>>
+!w = tensor<16x16xf32, #grid.layout<[_, block "ep"]>>
 !owes = tensor<?x16xf32, #grid.layout<[_, _] owes "ep">>
+!whole = tensor<?x16xf32, #grid.layout<[_, _]>>
 // CHECK-LABEL: @owed
-func.func @owed(%x: !rows, %p: !part, %down: !down) -> (!owes, !whole) {
-  // CHECK: %[[G:.*]] = grid.all_gather
-  // CHECK: decoder.scale {{.*}} -> tensor<?x16xf32, #grid.layout<[_, _] owes "ep">>
-  // CHECK: return %{{.*}}, %[[G]]
-  %0 = grid.all_gather %x dim 0 over "tp" : !rows -> !whole
-  %1 = decoder.linear %p, %down : (!part, !down) -> !owes
+func.func @owed(%x: !rows, %w: !w) -> !whole {
+  // CHECK-NEXT: %[[G:.*]] = grid.all_gather
+  // CHECK-NEXT: %[[P:.*]] = decoder.linear %[[G]]
+  // CHECK-NEXT: %[[S:.*]] = decoder.scale %[[P]] {{.*}} -> tensor<?x16xf32, #grid.layout<[_, _] owes "ep">>
+  // CHECK-NEXT: grid.all_reduce %[[S]]
+  %0 = grid.all_gather %x dim 0 over "tp" : !rows -> !part
+  %1 = decoder.linear %0, %w : (!part, !w) -> !owes
   %2 = decoder.scale %1 {factor = 2.0 : f64} : (!owes) -> !owes
-  return %2, %0 : !owes, !whole
+  %3 = grid.all_reduce %2 over ["ep"] : !owes -> !whole
+  return %3 : !whole
 }
 
 // -----

@@ -128,6 +128,15 @@ func.func @two_axes(%p: !owes, %n: !n) -> !whole attributes {grid.boundaries = "
   return %1 : !whole
 }
 
+// In whatever order the axes are named.
+// CHECK-LABEL: @two_axes_reversed
+func.func @two_axes_reversed(%p: !owes, %n: !n) -> !whole attributes {grid.boundaries = "rows"} {
+  // CHECK: grid.all_reduce %{{.*}} over ["tp", "ep"] {reason = "the sum is not one of rows over \22tp\22 alone"}
+  %0 = grid.all_reduce %p over ["tp", "ep"] : !owes -> !whole
+  %1 = decoder.norm %0, %n {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64} : (!whole, !n) -> !whole
+  return %1 : !whole
+}
+
 // Paid over one axis, still owed over the other: no row op may take it.
 // CHECK-LABEL: @owed_on
 func.func @owed_on(%p: !owes) -> !owes_ep attributes {grid.boundaries = "rows"} {
