@@ -90,9 +90,8 @@ bool LogitsOp::isLinearIn(unsigned operand) { return operand == 0; }
 
 static void getHeadFactors(FactorModel &model, RankedTensorType heads,
                            bool split) {
-  int64_t width = heads.getRank() == 3 && !heads.isDynamicDim(2)
-                      ? heads.getDimSize(2)
-                      : 1;
+  int64_t width =
+      heads.getRank() == 3 && !heads.isDynamicDim(2) ? heads.getDimSize(2) : 1;
   unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
   unsigned head = model.add("heads", FactorKind::PassThrough);
   unsigned feature = model.add("width", FactorKind::NeedWhole);

@@ -117,8 +117,7 @@ struct PlanFuseBoundaries
   using PlanFuseBoundariesBase::PlanFuseBoundariesBase;
 
   void runOnOperation() override {
-    if (getOperation().isExternal() ||
-        !getOperation()->hasAttr(kVariantTokens))
+    if (getOperation().isExternal() || !getOperation()->hasAttr(kVariantTokens))
       return;
     OpBuilder builder(&getContext());
     SmallVector<Operation *> sums;

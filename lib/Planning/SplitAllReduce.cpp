@@ -36,8 +36,7 @@ struct PlanSplitAllReduce
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     auto boundaries = function->getAttrOfType<StringAttr>(kVariantBoundaries);
-    if (function.isExternal() || !boundaries ||
-        boundaries.getValue() != "rows")
+    if (function.isExternal() || !boundaries || boundaries.getValue() != "rows")
       return;
     Block &block = function.getBody().front();
     auto axis = StringAttr::get(&getContext(), kTensorAxis);

@@ -136,7 +136,8 @@ FailureOr<Numbering::Program> Numbering::number(func::FuncOp function) {
   return program;
 }
 
-/// Arguments stand for one another by their place: they must be the same inputs.
+/// Arguments stand for one another by their place: they must be the same
+/// inputs.
 static LogicalResult compareInputs(func::FuncOp function,
                                    func::FuncOp reference) {
   auto describe = [](func::FuncOp of, unsigned index) {

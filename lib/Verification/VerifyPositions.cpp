@@ -68,8 +68,8 @@ struct VerifyPositions : layline::impl::VerifyPositionsBase<VerifyPositions> {
       auto describe = [](unsigned count) -> std::string {
         return count == 0   ? "the step's rows only"
                : count == 1 ? "cached rows and the step's"
-                            : "rows that were cached " +
-                                  std::to_string(count) + " times";
+                            : "rows that were cached " + std::to_string(count) +
+                                  " times";
       };
       if (origin.histories != histories)
         return op->emitOpError("reads the positions of ")

@@ -1,8 +1,8 @@
 // provePartition: what it accepts is a partition for every number of items, and
 // what it refuses is none for the number that it names, the smallest there is.
 #define CATCH_CONFIG_MAIN
-#include "layline/Support/Partition.h"
 #include "layline/Verification/PartitionProof.h"
+#include "layline/Support/Partition.h"
 #include <catch2/catch.hpp>
 
 using namespace layline;
@@ -190,7 +190,8 @@ TEST_CASE("a size is off by one") {
   }
 }
 
-TEST_CASE("the remainder goes to the last rank in size, to the first in begin") {
+TEST_CASE(
+    "the remainder goes to the last rank in size, to the first in begin") {
   for (int64_t ranks : {2, 3, 8, 64})
     checkRefused(
         [=](const Expr &n) -> PartExprs {
@@ -209,8 +210,11 @@ TEST_CASE("parts overlap by an item") {
 
 TEST_CASE("every rank holds everything") {
   for (int64_t ranks : {2, 3, 8})
-    checkRefused([](const Expr &n) -> PartExprs { return {0, n}; }, ranks,
-                 gapBehind(0));
+    checkRefused(
+        [](const Expr &n) -> PartExprs {
+          return {0, n};
+        },
+        ranks, gapBehind(0));
 }
 
 TEST_CASE("the ranks are in reverse order") {
@@ -221,8 +225,7 @@ TEST_CASE("the ranks are in reverse order") {
         SegmentExpr part = getBlockExpr(n, 2, Expr(1) - rank);
         return {part.begin, part.size};
       },
-      2,
-      "the first items are held by nobody: rank 0 does not begin at item 0");
+      2, "the first items are held by nobody: rank 0 does not begin at item 0");
 }
 
 TEST_CASE("a negative size is no part, also where the sums are right") {
