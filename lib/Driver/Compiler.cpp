@@ -15,7 +15,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
 #include <chrono>
@@ -105,13 +104,8 @@ bool Compiler::checkRequest() {
 }
 
 bool Compiler::readConfig() {
-  auto buffer = llvm::MemoryBuffer::getFile(request.config);
-  if (!buffer)
-    return fail(CompileStatus::Malformed,
-                request.config +
-                    ": cannot be read: " + buffer.getError().message());
-  StringRef text = (*buffer)->getBuffer();
-  llvm::Expected<DecoderConfig> parsed = parseHFConfig(text, request.config);
+  std::string text;
+  llvm::Expected<DecoderConfig> parsed = readHFConfig(request.config, &text);
   if (!parsed) {
     llvm::handleAllErrors(parsed.takeError(), [&](const HFConfigError &error) {
       std::string message;

@@ -349,7 +349,8 @@ llvm::Expected<DecoderConfig> layline::parseHFConfig(StringRef text,
   return std::move(reader.config);
 }
 
-llvm::Expected<DecoderConfig> layline::readHFConfig(StringRef path) {
+llvm::Expected<DecoderConfig> layline::readHFConfig(StringRef path,
+                                                    std::string *text) {
   auto unreadable = [&](const Twine &why) {
     return llvm::make_error<HFConfigError>(
         HFConfigError::Kind::Malformed,
@@ -367,5 +368,7 @@ llvm::Expected<DecoderConfig> layline::readHFConfig(StringRef path) {
                                   /*RequiresNullTerminator=*/false);
   if (!buffer)
     return unreadable(buffer.getError().message());
+  if (text)
+    *text = (*buffer)->getBuffer().str();
   return parseHFConfig((*buffer)->getBuffer(), path);
 }

@@ -76,7 +76,7 @@ LoadedPlan loadPlan(std::string_view text, const std::string &name) {
     nlohmann::json document;
     std::string problem;
     if (!parseStrictJson(text, document, problem)) {
-      found(LAYLINE_INVALID_PLAN, "not a JSON document: " + problem);
+      found(LAYLINE_UNREADABLE_FILE, "not a JSON document: " + problem);
       return loaded;
     }
     removeExtensions(document);

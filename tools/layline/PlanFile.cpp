@@ -11,15 +11,6 @@ std::string layline::tool::planPath(const std::string &dir) {
   return fs::is_directory(dir) ? (fs::path(dir) / "plan.json").string() : dir;
 }
 
-ExitCode layline::tool::planFailure(layline_status status,
-                                    const std::string &path) {
-  if (status == LAYLINE_UNREADABLE_FILE)
-    return Unusable;
-  std::string error;
-  std::optional<std::string> text = readFile(path, error);
-  return text && nlohmann::json::accept(*text) ? Refused : Unusable;
-}
-
 std::optional<nlohmann::json>
 layline::tool::readCheckedPlan(const std::string &dir, int &exitCode) {
   std::string path = planPath(dir), error;
@@ -38,6 +29,6 @@ layline::tool::readCheckedPlan(const std::string &dir, int &exitCode) {
     return nlohmann::json::parse(*text);
   std::cerr << findings
             << (findings.empty() || findings.back() == '\n' ? "" : "\n");
-  exitCode = planFailure(status, path);
+  exitCode = status == LAYLINE_UNREADABLE_FILE ? Unusable : Refused;
   return std::nullopt;
 }

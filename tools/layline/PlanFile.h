@@ -13,10 +13,6 @@ namespace layline::tool {
 /// The file of a plan: DIR/plan.json, or DIR itself if it is no folder.
 std::string planPath(const std::string &dir);
 
-/// The exit code for a plan that the runtime does not take. A text that is cut
-/// short or no JSON cannot be read; one that can is refused.
-ExitCode planFailure(layline_status status, const std::string &path);
-
 /// The plan of `dir`, after all checks of the runtime's loader. Otherwise
 /// prints what is wrong, sets `exitCode`, and gives nothing.
 std::optional<nlohmann::json> readCheckedPlan(const std::string &dir,

@@ -228,9 +228,8 @@ int Run::operator()() {
   std::string path = planPath(arguments.folder);
   {
     Progress progress("loading the plan");
-    layline_status loaded = layline_plan_load(engine.get(), path.c_str());
-    if (!check(loaded))
-      return planFailure(loaded, path);
+    if (!check(layline_plan_load(engine.get(), path.c_str())))
+      return exitCode;
   }
   {
     Progress progress("reading weights");

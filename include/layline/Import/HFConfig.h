@@ -49,8 +49,10 @@ private:
   std::string text;
 };
 
-/// Reads the file at `path`. Errors are HFConfigErrors that name it as given.
-llvm::Expected<DecoderConfig> readHFConfig(llvm::StringRef path);
+/// Reads the file at `path`, whose text is left in `text` if it is given.
+/// Errors are HFConfigErrors that name the file as given.
+llvm::Expected<DecoderConfig> readHFConfig(llvm::StringRef path,
+                                           std::string *text = nullptr);
 
 /// Reads config text; `name` stands for the file in messages.
 llvm::Expected<DecoderConfig> parseHFConfig(llvm::StringRef text,
