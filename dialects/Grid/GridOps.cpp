@@ -14,6 +14,15 @@ using namespace layline::grid;
 //===----------------------------------------------------------------------===//
 
 LogicalResult MeshOp::verify() {
+  if (Block *block = (*this)->getBlock()) {
+    MeshOp first = *block->getOps<MeshOp>().begin();
+    if (first != *this) {
+      InFlightDiagnostic diag =
+          emitOpError("is a second mesh; a module has one");
+      diag.attachNote(first.getLoc()) << "the first is here";
+      return diag;
+    }
+  }
   if (getAxes().size() != getSizes().size())
     return emitOpError("names ") << getAxes().size() << " axes but gives "
                                  << getSizes().size() << " sizes";

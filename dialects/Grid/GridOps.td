@@ -26,6 +26,7 @@ def Grid_MeshOp : Grid_Op<"mesh", [Symbol]> {
     ```
 
     Constraints:
+    * a module has at most one mesh.
     * as many sizes as axes; sizes are at least 1.
     * axis names are not empty and differ.
   }];

@@ -514,3 +514,11 @@ func.func @yield_outside(%x: tensor<?x64xf32>) {
   // expected-error @below {{expects parent op 'grid.fused'}}
   grid.yield %x : tensor<?x64xf32>
 }
+
+// -----
+
+// Whoever asks for the mesh of a module must not get one of two.
+// expected-note @below {{the first is here}}
+grid.mesh @first ["tp"] = [2]
+// expected-error @below {{is a second mesh; a module has one}}
+grid.mesh @second ["tp"] = [4]
