@@ -56,9 +56,6 @@ LogicalResult NormOp::verify() {
   return success();
 }
 
-LogicalResult SplitHeadsOp::verify() { return success(); }
-LogicalResult MergeHeadsOp::verify() { return success(); }
-
 LogicalResult RopeOp::verify() {
   int64_t width =
       cast<RankedTensorType>(getInput().getType()).getShape().back();

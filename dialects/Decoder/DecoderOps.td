@@ -139,7 +139,6 @@ def Decoder_SplitHeadsOp : Decoder_Op<"split_heads", [Rowwise, PartialLinear]> {
     * the result has three dimensions.
   }];
   let arguments = (ins Decoder_Float:$input);
-  let hasVerifier = 1;
 }
 
 def Decoder_MergeHeadsOp : Decoder_Op<"merge_heads", [Rowwise, PartialLinear]> {
@@ -155,7 +154,6 @@ def Decoder_MergeHeadsOp : Decoder_Op<"merge_heads", [Rowwise, PartialLinear]> {
     * the operand has three dimensions.
   }];
   let arguments = (ins Decoder_Float:$input);
-  let hasVerifier = 1;
 }
 
 def Decoder_RopeOp : Decoder_Op<"rope", [Rowwise, Positioned]> {

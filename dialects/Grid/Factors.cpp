@@ -22,6 +22,18 @@ layline::grid::getRowOperands(const FactorModel &model) {
   return rows;
 }
 
+SmallVector<SplitAttr, 3> layline::grid::getDimSplits(
+    ArrayRef<DimFactor> dims,
+    llvm::function_ref<SplitAttr(unsigned)> splitOfFactor) {
+  SmallVector<SplitAttr, 3> splits;
+  for (DimFactor bound : dims) {
+    SplitAttr split = splitOfFactor(bound.factor);
+    splits.push_back(split ? split.withUnit(split.getUnit() * bound.unit)
+                           : split);
+  }
+  return splits;
+}
+
 LayoutAttr layline::grid::getLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? dyn_cast_or_null<LayoutAttr>(tensor.getEncoding())
@@ -222,15 +234,10 @@ LogicalResult layline::grid::inferLayouts(Operation *op,
   SmallVector<StringAttr> owes;
   if (failed(inferOwes(op, model, splits, operands, owes, emitError)))
     return failure();
-  for (const auto &dims : model.results) {
-    SmallVector<SplitAttr> layout;
-    for (DimFactor bound : dims) {
-      SplitAttr split = splits.get(bound.factor);
-      layout.push_back(split ? split.withUnit(split.getUnit() * bound.unit)
-                             : split);
-    }
-    results.push_back(LayoutAttr::get(op->getContext(), layout, owes));
-  }
+  for (const auto &dims : model.results)
+    results.push_back(LayoutAttr::get(
+        op->getContext(),
+        getDimSplits(dims, [&](unsigned i) { return splits.get(i); }), owes));
   return success();
 }
 

@@ -69,6 +69,11 @@ struct FactorModel {
   std::optional<unsigned> find(llvm::StringRef name) const;
 };
 
+/// The splits of dimensions bound to factors that are split so (null: whole).
+llvm::SmallVector<SplitAttr, 3>
+getDimSplits(llvm::ArrayRef<DimFactor> dims,
+             llvm::function_ref<SplitAttr(unsigned)> splitOfFactor);
+
 /// The factor that rows are bound to.
 inline constexpr llvm::StringLiteral kTokens = "tokens";
 

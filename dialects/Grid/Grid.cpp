@@ -29,6 +29,16 @@ StringRef layline::grid::stringifyCollectiveKind(CollectiveKind kind) {
   return "";
 }
 
+StringAttr layline::grid::getPlace(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName();
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (StringAttr place = getPlace(part))
+        return place;
+  return {};
+}
+
 MeshOp layline::grid::lookupMesh(Operation *op) {
   auto module =
       isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();

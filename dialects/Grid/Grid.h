@@ -31,6 +31,8 @@ llvm::StringRef stringifyCollectiveKind(CollectiveKind kind);
 #include "dialects/Grid/GridOps.h.inc"
 
 namespace layline::grid {
+/// The place in the model that the importer named: "layer.0.o_proj", or null.
+mlir::StringAttr getPlace(mlir::Location loc);
 /// The mesh of the module around `op`, or null.
 MeshOp lookupMesh(mlir::Operation *op);
 } // namespace layline::grid

@@ -58,8 +58,8 @@ private:
 static void printDiagnostic(llvm::raw_ostream &os, const std::string &file,
                             Diagnostic &diag, StringRef severity) {
   os << file;
-  if (auto name = dyn_cast<NameLoc>(diag.getLocation()))
-    os << ": " << name.getName().getValue();
+  if (StringAttr place = grid::getPlace(diag.getLocation()))
+    os << ": " << place.getValue();
   os << ": " << severity << ": " << diag.str() << "\n";
 }
 

@@ -153,7 +153,7 @@ StoredWeight DecoderConfig::find(Weight weight, int64_t layer,
   const WeightTraits &traits = traitsOf(weight);
   assert(has(weight, layer) && "the model has no such weight");
   assert((layer >= 0) == (traits.scope != Scope::Model));
-  assert((expert >= 0) == (traits.scope == Scope::Expert));
+  assert(expert < 0 || traits.scope == Scope::Expert);
 
   StoredWeight stored;
   stored.tensor = tensorNames[static_cast<unsigned>(weight)];
@@ -172,7 +172,8 @@ StoredWeight DecoderConfig::find(Weight weight, int64_t layer,
       stored.rowEnd = stored.storedRows;
   }
   replaceIndex(stored.tensor, "{layer}", layer);
-  replaceIndex(stored.tensor, "{expert}", expert);
+  if (expert >= 0)
+    replaceIndex(stored.tensor, "{expert}", expert);
   return stored;
 }
 

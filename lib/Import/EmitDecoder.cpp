@@ -93,18 +93,9 @@ private:
 
 } // namespace
 
-static std::string replaceAll(std::string text, StringRef from,
-                              const std::string &to) {
-  for (size_t at = text.find(from.str()); at != std::string::npos;
-       at = text.find(from.str(), at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 Value Emitter::weight(Weight which) {
-  bool stacked = which == Weight::ExpertGate || which == Weight::ExpertUp ||
-                 which == Weight::ExpertDown;
-  StoredWeight stored = config.find(which, layer, stacked ? 0 : -1);
+  StoredWeight stored = config.find(which, layer);
+  bool stacked = StringRef(stored.tensor).contains("{expert}");
   SmallVector<int64_t> storedShape = {stored.storedRows}, shape;
   if (stored.storedCols)
     storedShape.push_back(stored.storedCols);
@@ -116,14 +107,9 @@ Value Emitter::weight(Weight which) {
   DenseI64ArrayAttr window;
   if (!stored.isWholeTensor())
     window = builder.getDenseI64ArrayAttr({stored.rowBegin, stored.rowEnd});
-  // A stack keeps "{expert}" in its key.
-  std::string key =
-      stacked ? replaceAll(config.tensorNames[static_cast<unsigned>(which)],
-                           "{layer}", std::to_string(layer))
-              : stored.tensor;
   return d::WeightOp::create(builder, at(weightName(which)),
-                             RankedTensorType::get(shape, element), key,
-                             storedShape, window);
+                             RankedTensorType::get(shape, element),
+                             stored.tensor, storedShape, window);
 }
 
 Value Emitter::norm(Value x, Weight which, StringRef name) {

@@ -11,18 +11,6 @@ static bool isView(Operation &op) {
   return isa<decoder::SplitHeadsOp, decoder::MergeHeadsOp>(op);
 }
 
-/// The name that the importer gave to an op ("layer.0.o_proj"), or null.
-static StringAttr getOrigin(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName();
-  StringAttr found;
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location part : fused.getLocations())
-      if (!found)
-        found = getOrigin(part);
-  return found;
-}
-
 FailureOr<BufferOp> VariantLowering::createBuffer(Location loc, Type type,
                                                   BufferClass kind) {
   if (failed(tables.addRanges(loc, type)))
@@ -109,7 +97,7 @@ FailureOr<StepOp> VariantLowering::createStep(Operation &op, const Twine &id,
       spec.attrs.empty() ? DictionaryAttr()
                          : builder.getDictionaryAttr(spec.attrs),
       flag, FlatSymbolRefAttr(), ArrayAttr(), ArrayAttr(), ArrayAttr(), names,
-      getOrigin(op.getLoc()));
+      grid::getPlace(op.getLoc()));
 }
 
 LogicalResult VariantLowering::lowerOp(Operation &op) {
@@ -159,7 +147,7 @@ LogicalResult VariantLowering::lowerFused(grid::FusedOp op) {
       builder, op.getLoc(), idAttr, StepKind::Fused, ValueRange(),
       builder.getArrayAttr({}), builder.getArrayAttr({}), DictionaryAttr(),
       FlatSymbolRefAttr(), FlatSymbolRefAttr(), ArrayAttr(), ArrayAttr(),
-      ArrayAttr(), ArrayAttr(), getOrigin(op.getLoc()));
+      ArrayAttr(), ArrayAttr(), grid::getPlace(op.getLoc()));
   llvm::SetVector<Value> readBuffers, written;
   llvm::SetVector<Attribute> readSymbols, writtenSymbols;
   SmallVector<Attribute> kinds;

@@ -74,12 +74,8 @@ static void setLayout(Value value, LayoutAttr layout) {
 /// Null, with a diagnostic, if there is none.
 static LayoutAttr layoutFromFactors(Operation *op, ArrayRef<DimFactor> dims,
                                     ArrayRef<SplitAttr> factors) {
-  SmallVector<SplitAttr> layout;
-  for (DimFactor bound : dims) {
-    SplitAttr split = factors[bound.factor];
-    layout.push_back(split ? split.withUnit(split.getUnit() * bound.unit)
-                           : split);
-  }
+  SmallVector<SplitAttr, 3> layout =
+      getDimSplits(dims, [&](unsigned i) { return factors[i]; });
   auto emitError = [&] { return op->emitOpError(); };
   return LayoutAttr::getChecked(EmitError(emitError), op->getContext(),
                                 ArrayRef<SplitAttr>(layout),
@@ -173,9 +169,7 @@ void Placer::paySums(Operation *op) {
     if (!layout || !layout.owesAnything())
       continue;
     auto type = cast<RankedTensorType>(result.getType());
-    StringAttr site;
-    if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-      site = name.getName();
+    StringAttr site = getPlace(op->getLoc());
     auto reduce = AllReduceOp::create(
         builder, op->getLoc(),
         withLayout(type, layout.withoutOwes(layout.getOwes())), result,

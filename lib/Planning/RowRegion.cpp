@@ -6,23 +6,26 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::grid;
 
-/// Nothing the op touches is split over the axis or owes a sum over it, and
-/// its rows are whole.
-static bool couldRunByRows(Operation &op, StringAttr axis) {
+/// The operands that carry rows, if the op could be computed by rows: nothing
+/// it touches is split over the axis or owes a sum, and its rows are whole.
+/// Empty if it could not.
+static SmallVector<unsigned, 3> getRowsToSplit(Operation &op, StringAttr axis) {
   if (!isa<RowwiseOpInterface>(op) || !isa<LayoutOpInterface>(op))
-    return false;
+    return {};
   auto isFree = [&](Type type) {
     LayoutAttr layout = getLayout(type);
     return layout && !layout.getDimSplitBy(axis) && !layout.owesAnything();
   };
   if (!llvm::all_of(op.getOperandTypes(), isFree) ||
       !llvm::all_of(op.getResultTypes(), isFree))
-    return false;
+    return {};
   FactorModel model;
   cast<LayoutOpInterface>(op).getFactors(model);
-  return llvm::all_of(getRowOperands(model), [&](unsigned index) {
-    return !getLayout(op.getOperand(index).getType()).isSplit(0);
+  SmallVector<unsigned, 3> rows = getRowOperands(model);
+  bool areWhole = llvm::none_of(rows, [&](unsigned index) {
+    return getLayout(op.getOperand(index).getType()).isSplit(0);
   });
+  return areWhole ? rows : SmallVector<unsigned, 3>();
 }
 
 RowRegion::RowRegion(Block &block, StringAttr axis,
@@ -30,12 +33,9 @@ RowRegion::RowRegion(Block &block, StringAttr axis,
   // Row operands of each candidate that are sources or may come by rows.
   SmallVector<std::pair<Operation *, SmallVector<Value, 2>>> candidates;
   for (Operation &op : block) {
-    if (!couldRunByRows(op, axis))
-      continue;
-    FactorModel model;
-    cast<LayoutOpInterface>(op).getFactors(model);
+    SmallVector<unsigned, 3> rows = getRowsToSplit(op, axis);
     SmallVector<Value, 2> byRows;
-    for (unsigned index : getRowOperands(model)) {
+    for (unsigned index : rows) {
       Value operand = op.getOperand(index);
       if (isSource(operand) ||
           (operand.getDefiningOp() && ops.contains(operand.getDefiningOp())))
@@ -43,7 +43,7 @@ RowRegion::RowRegion(Block &block, StringAttr axis,
     }
     if (byRows.empty())
       continue;
-    ops.insert(&op);
+    ops.try_emplace(&op, std::move(rows));
     candidates.emplace_back(&op, std::move(byRows));
   }
   // Take out ops that would only add gathers, until nothing changes. Backwards:
@@ -66,11 +66,9 @@ RowRegion::RowRegion(Block &block, StringAttr axis,
 }
 
 bool RowRegion::readsRows(OpOperand &use) const {
-  if (!ops.contains(use.getOwner()))
-    return false;
-  FactorModel model;
-  cast<LayoutOpInterface>(use.getOwner()).getFactors(model);
-  return llvm::is_contained(getRowOperands(model), use.getOperandNumber());
+  auto entry = ops.find(use.getOwner());
+  return entry != ops.end() &&
+         llvm::is_contained(entry->second, use.getOperandNumber());
 }
 
 Operation *RowRegion::findReaderOfAllRows(Value value) const {

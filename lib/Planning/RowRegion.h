@@ -3,7 +3,7 @@
 #define LAYLINE_LIB_PLANNING_ROWREGION_H
 
 #include "dialects/Grid/Grid.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace layline {
@@ -30,7 +30,8 @@ public:
   bool isReadByRows(mlir::Value value) const;
 
 private:
-  llvm::DenseSet<mlir::Operation *> ops;
+  /// The ops of the region with the operands that carry rows.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 3>> ops;
 };
 
 } // namespace layline

@@ -21,10 +21,10 @@ static bool canSplit(AllReduceOp reduce, StringAttr axis) {
          !layout.isSplit(0) && !layout.owesAnything();
 }
 
-static std::string placeOf(Operation *op) {
+static std::string describe(Operation *op) {
   std::string text = ("'" + op->getName().getStringRef() + "'").str();
-  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-    text += " at " + name.getName().str();
+  if (StringAttr place = getPlace(op->getLoc()))
+    text += " at " + place.str();
   return text;
 }
 
@@ -53,7 +53,7 @@ struct PlanSplitAllReduce
       }
       if (!region.isReadByRows(reduce.getResult())) {
         Operation *reader = region.findReaderOfAllRows(reduce.getResult());
-        reduce.setReason(reader ? placeOf(reader) + " needs all rows"
+        reduce.setReason(reader ? describe(reader) + " needs all rows"
                                 : "nothing reads the sum");
         continue;
       }

@@ -7,9 +7,8 @@ using namespace layline;
 using namespace layline::grid;
 
 static std::string placeOf(Operation *op) {
-  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-    return name.getName().str();
-  return {};
+  StringAttr place = getPlace(op->getLoc());
+  return place ? place.str() : std::string();
 }
 
 /// Readers of a value; what a fused region yields is read outside.

@@ -193,8 +193,9 @@ struct DecoderConfig {
   /// Whether the weight exists; for a weight of a layer, in that layer.
   bool has(Weight weight, int64_t layer = -1) const;
 
-  /// Where the weight is stored. `layer` and `expert` must be given exactly
-  /// when the weight has them, and the weight must exist there.
+  /// Where the weight is stored. `layer` must be given exactly when the weight
+  /// has one, and the weight must exist there. Without `expert`, an expert's
+  /// weight stands for those of all: "{expert}" stays in the key.
   StoredWeight find(Weight weight, int64_t layer = -1,
                     int64_t expert = -1) const;
 
