@@ -1,5 +1,4 @@
-//===- Compiler.cpp - a model's config to a verified launch plan
-//------------===//
+//===- Compiler.cpp - a model's config to a verified launch plan ----------===//
 #include "layline/Driver/Compiler.h"
 #include "Reports.h"
 #include "dialects/Decoder/Decoder.h"

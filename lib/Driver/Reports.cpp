@@ -1,5 +1,4 @@
-//===- Reports.cpp - what a compilation says about its plan
-//-----------------===//
+//===- Reports.cpp - what a compilation says about its plan ---------------===//
 #include "Reports.h"
 #include "dialects/Launch/Ranges.h"
 #include "layline/Planning/Passes.h"

@@ -1,5 +1,4 @@
-//===- EmitDecoder.cpp - a model's facts as decoder IR
-//----------------------===//
+//===- EmitDecoder.cpp - a model's facts as decoder IR --------------------===//
 //
 // Values that a person may compare with a reference run are recorded under
 // these names: layer.0.input; layer.i.{input_norm, q_rope, k_rope, attn_out,

@@ -1,5 +1,4 @@
-//===- PlaceTensorParallel.cpp - the plain tensor-parallel program
-//----------===//
+//===- PlaceTensorParallel.cpp - the plain tensor-parallel program --------===//
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Placement/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

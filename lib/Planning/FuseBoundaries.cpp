@@ -1,5 +1,4 @@
-//===- FuseBoundaries.cpp - a sum and its row-wise epilogue in one kernel
-//---===//
+//===- FuseBoundaries.cpp - a sum and its row-wise epilogue in one kernel -===//
 #include "layline/Planning/Passes.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"

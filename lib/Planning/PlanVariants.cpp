@@ -1,5 +1,4 @@
-//===- PlanVariants.cpp - one program per range of token counts
-//-------------===//
+//===- PlanVariants.cpp - one program per range of token counts -----------===//
 #include "layline/Planning/Passes.h"
 #include "mlir/IR/Builders.h"
 

@@ -1,5 +1,4 @@
-//===- ReportSites.cpp - what became of every all_reduce
-//--------------------===//
+//===- ReportSites.cpp - what became of every all_reduce ------------------===//
 #include "layline/Planning/Passes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"

@@ -1,5 +1,4 @@
-//===- RowRegion.cpp - which ops are computed by rows
-//-----------------------===//
+//===- RowRegion.cpp - which ops are computed by rows ---------------------===//
 #include "RowRegion.h"
 
 using namespace mlir;

@@ -1,5 +1,4 @@
-//===- SinkAllGather.cpp - gathers move below row-wise ops
-//------------------===//
+//===- SinkAllGather.cpp - gathers move below row-wise ops ----------------===//
 #include "RowRegion.h"
 #include "layline/Placement/Passes.h"
 #include "layline/Planning/Passes.h"

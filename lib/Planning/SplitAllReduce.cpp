@@ -1,5 +1,4 @@
-//===- SplitAllReduce.cpp - all_reduce = reduce_scatter ; all_gather
-//--------===//
+//===- SplitAllReduce.cpp - all_reduce = reduce_scatter ; all_gather ------===//
 #include "RowRegion.h"
 #include "layline/Placement/Passes.h"
 #include "layline/Planning/Passes.h"

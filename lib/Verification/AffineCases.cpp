@@ -1,5 +1,4 @@
-//===- AffineCases.cpp - expressions as affine forms by cases
-//---------------===//
+//===- AffineCases.cpp - expressions as affine forms by cases -------------===//
 #include "AffineCases.h"
 #include "mlir/Analysis/Presburger/IntegerRelation.h"
 #include "llvm/ADT/STLExtras.h"

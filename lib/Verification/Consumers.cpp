@@ -1,5 +1,4 @@
-//===- Consumers.cpp - who reads a rewritten value, and as what
-//-------------===//
+//===- Consumers.cpp - who reads a rewritten value, and as what -----------===//
 #include "layline/Verification/Consumers.h"
 
 using namespace mlir;

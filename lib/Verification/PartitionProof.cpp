@@ -1,5 +1,4 @@
-//===- PartitionProof.cpp - disjoint and complete, for every count
-//----------===//
+//===- PartitionProof.cpp - disjoint and complete, for every count --------===//
 #include "layline/Verification/PartitionProof.h"
 #include "AffineCases.h"
 

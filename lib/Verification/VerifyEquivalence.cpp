@@ -1,5 +1,4 @@
-//===- VerifyEquivalence.cpp - planned programs compute the imported one
-//----===//
+//===- VerifyEquivalence.cpp - planned programs compute the imported one --===//
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Verification/Passes.h"
 #include "llvm/ADT/MapVector.h"

@@ -1,5 +1,4 @@
-//===- VerifyPartitions.cpp - every item is held by exactly one rank
-//--------===//
+//===- VerifyPartitions.cpp - every item is held by exactly one rank ------===//
 #include "dialects/Grid/Grid.h"
 #include "layline/Support/Partition.h"
 #include "layline/Verification/PartitionProof.h"

@@ -1,5 +1,4 @@
-//===- VerifyPositions.cpp - positions are those of the rows
-//----------------===//
+//===- VerifyPositions.cpp - positions are those of the rows --------------===//
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Verification/Passes.h"
 

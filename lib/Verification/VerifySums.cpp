@@ -1,5 +1,4 @@
-//===- VerifySums.cpp - every owed sum is paid in exactly one place
-//---------===//
+//===- VerifySums.cpp - every owed sum is paid in exactly one place -------===//
 #include "dialects/Grid/Grid.h"
 #include "layline/Verification/Passes.h"
 

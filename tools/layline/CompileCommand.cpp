@@ -1,5 +1,4 @@
-//===- CompileCommand.cpp - layline compile
-//---------------------------------===//
+//===- CompileCommand.cpp - layline compile -------------------------------===//
 #include "Commands.h"
 #include "TextTable.h"
 #include "WholeFiles.h"

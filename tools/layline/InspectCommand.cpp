@@ -1,5 +1,4 @@
-//===- InspectCommand.cpp - layline inspect
-//---------------------------------===//
+//===- InspectCommand.cpp - layline inspect -------------------------------===//
 #include "Commands.h"
 #include "PlanFile.h"
 #include "TextTable.h"

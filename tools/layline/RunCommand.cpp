@@ -1,5 +1,4 @@
-//===- RunCommand.cpp - layline run
-//-----------------------------------------===//
+//===- RunCommand.cpp - layline run ---------------------------------------===//
 #include "Commands.h"
 #include "PlanFile.h"
 #include "TensorComparison.h"

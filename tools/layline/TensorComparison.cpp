@@ -1,5 +1,4 @@
-//===- TensorComparison.cpp - a run against recorded tensors
-//----------------===//
+//===- TensorComparison.cpp - a run against recorded tensors --------------===//
 #include "TensorComparison.h"
 #include "TextTable.h"
 #include <algorithm>

@@ -1,5 +1,4 @@
-//===- TextTable.cpp - columns of text
-//--------------------------------------===//
+//===- TextTable.cpp - columns of text ------------------------------------===//
 #include "TextTable.h"
 #include <algorithm>
 #include <cstdio>

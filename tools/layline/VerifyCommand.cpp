@@ -1,5 +1,4 @@
-//===- VerifyCommand.cpp - layline verify
-//-----------------------------------===//
+//===- VerifyCommand.cpp - layline verify ---------------------------------===//
 #include "Commands.h"
 #include "PlanFile.h"
 #include "layline/Verification/PartitionProof.h"

@@ -1,5 +1,4 @@
-//===- WholeFiles.cpp - files that are there whole or not at all
-//------------===//
+//===- WholeFiles.cpp - files that are there whole or not at all ----------===//
 #include "WholeFiles.h"
 #include <cerrno>
 #include <cstring>

@@ -1,5 +1,4 @@
-//===- layline.cpp - compile, prove, run and show launch plans
-//--------------===//
+//===- layline.cpp - compile, prove, run and show launch plans ------------===//
 #include "Commands.h"
 #include <cmath>
 #include <exception>
