@@ -109,3 +109,37 @@ SegmentExpr layline::getReadersExpr(int64_t items, int64_t queryHeads,
             heads.size.constant() / group};
   return {begin, ceilDiv(heads.begin + heads.size, group) - begin};
 }
+
+/// Items dealt out in runs of `interleave`: whole periods first, then what the
+/// last, cut off one leaves for this rank.
+static SegmentExpr getCyclicExpr(const Expr &items, int64_t interleave,
+                                 int64_t ranks, const Expr &rank) {
+  int64_t period = ranks * interleave;
+  Expr begin = rank * Expr(interleave);
+  Expr rest = max(0, min(interleave, mod(items, period) - begin));
+  return {begin, floorDiv(items, period) * Expr(interleave) + rest, interleave,
+          period};
+}
+
+std::vector<SegmentExpr> layline::getSegmentExprs(const Partition &partition,
+                                                  const Expr &items,
+                                                  int64_t ranks,
+                                                  const Expr &rank) {
+  switch (partition.kind) {
+  case Partition::Kind::Block:
+    return {getBlockExpr(items, ranks, rank)};
+  case Partition::Kind::Zigzag:
+    return {getBlockExpr(items, 2 * ranks, rank),
+            getBlockExpr(items, 2 * ranks, Expr(2 * ranks - 1) - rank)};
+  case Partition::Kind::Cyclic:
+    return {getCyclicExpr(items, partition.argument, ranks, rank)};
+  case Partition::Kind::Readers:
+    if (items.isConstant())
+      return {getReadersExpr(items.constant(), partition.argument, ranks,
+                             rank)};
+    return {};
+  case Partition::Kind::Owner:
+    return {};
+  }
+  return {};
+}

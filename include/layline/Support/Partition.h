@@ -77,14 +77,25 @@ int64_t getLargestExtent(const Partition &partition, int64_t items,
 /// Part `rank` of Block.
 Segment getBlock(int64_t items, int64_t ranks, int64_t rank);
 
-/// The single segment of a rank as expressions in `rank` and `items`.
+/// Items of a rank as expressions in `rank` and `items`: contiguous, or, with
+/// `stride` > 0, runs of `block` items whose begins are `stride` apart. The
+/// rank's item number j (0 <= j < size) is begin + j, or
+/// begin + (j div block) * stride + j mod block.
 struct SegmentExpr {
   Expr begin;
   Expr size;
+  int64_t block = 0;
+  int64_t stride = 0;
 };
 SegmentExpr getBlockExpr(const Expr &items, int64_t ranks, const Expr &rank);
 SegmentExpr getReadersExpr(int64_t items, int64_t queryHeads, int64_t ranks,
                            const Expr &rank);
+/// All segments of a rank, in ascending order of their items: one, or two for
+/// Zigzag. They may be empty. None for Owner, whose parts have no closed form,
+/// and for Readers of a number of items that is not known.
+std::vector<SegmentExpr> getSegmentExprs(const Partition &partition,
+                                         const Expr &items, int64_t ranks,
+                                         const Expr &rank);
 
 } // namespace layline
 

@@ -68,6 +68,33 @@ TEST_CASE("block parts differ by one item at most, larger ones first") {
     }
 }
 
+TEST_CASE("segment expressions give the items of every partition") {
+  for (const Partition &partition :
+       {Partition::block(), Partition::zigzag(), Partition::cyclic(1),
+        Partition::cyclic(5)})
+    for (int64_t ranks = 1; ranks <= 9; ++ranks) {
+      std::vector<SegmentExpr> segments = getSegmentExprs(
+          partition, Expr::symbol("tokens"), ranks, Expr::rank("tp"));
+      for (int64_t items = 0; items <= 100; ++items)
+        for (int64_t rank = 0; rank < ranks; ++rank) {
+          std::vector<int64_t> expected, found;
+          for (Segment s : getSegments(partition, items, ranks, rank))
+            for (int64_t i = s.begin; i < s.end(); ++i)
+              expected.push_back(i);
+          for (const SegmentExpr &s : segments) {
+            int64_t begin = at(s.begin, rank, items);
+            for (int64_t j = 0, size = at(s.size, rank, items); j < size; ++j)
+              found.push_back(s.stride ? begin + j / s.block * s.stride +
+                                             j % s.block
+                                       : begin + j);
+          }
+          REQUIRE(found == expected);
+        }
+    }
+  CHECK(getSegmentExprs(Partition::owner({0, 1}), 2, 2, Expr::rank("tp"))
+            .empty());
+}
+
 TEST_CASE("zigzag evens out causal work") {
   // Rank k's items sum to the same position total when n divides by 2p.
   for (int64_t ranks = 1; ranks <= 8; ++ranks) {
