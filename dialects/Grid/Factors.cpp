@@ -57,13 +57,17 @@ public:
   /// Rules between factors: one axis splits one factor; KV heads follow their
   /// readers.
   LogicalResult finish();
+  LogicalResult checkAxes(unsigned i, unsigned j);
   SplitAttr get(unsigned factor) const { return states[factor].split; }
+  /// Items of a padded part, or 0.
+  int64_t getPad(unsigned factor) const { return states[factor].pad; }
 
 private:
   struct State {
     bool seen = false;
     unsigned operand = 0;
     SplitAttr split;
+    int64_t pad = 0;
   };
 
   const FactorModel &model;
@@ -99,10 +103,31 @@ LogicalResult FactorSplits::addOperand(unsigned operand, LayoutAttr layout) {
                          << factor.name << ")";
     if (split)
       split = split.withUnit(split.getUnit() / bound.unit);
+    int64_t pad = layout.getPad(dim);
+    if (pad && factor.kind != FactorKind::PassThrough)
+      return emitError() << (factor.kind == FactorKind::Reduction
+                                 ? "sums over"
+                                 : "needs")
+                         << " dimension " << dim << " (" << factor.name
+                         << ") of operand #" << operand
+                         << ", whose parts are padded to " << pad
+                         << " elements that have no meaning; take the padding "
+                            "off first";
+    if (pad % bound.unit)
+      return emitError() << "operand #" << operand << " is padded to " << pad
+                         << " elements in dimension " << dim
+                         << ", which cut items of " << bound.unit << " ("
+                         << factor.name << ")";
+    pad /= bound.unit;
     if (!state.seen) {
-      state = {true, operand, split};
+      state = {true, operand, split, pad};
       continue;
     }
+    if (state.pad != pad)
+      return emitError() << "takes operands that hold '" << factor.name
+                         << "' with padding and without: operand #"
+                         << state.operand << " is padded to " << state.pad
+                         << ", operand #" << operand << " to " << pad;
     if (state.split != split)
       return emitError() << "takes operands that hold different parts of '"
                          << factor.name << "': operand #" << state.operand
@@ -122,7 +147,7 @@ LogicalResult FactorSplits::finish() {
         continue;
       if (!readers || readers.getKind() != PartitionKind::Block ||
           readers.getAxis() != split.getAxis() || readers.getUnit() != 1 ||
-          split.getKind() != PartitionKind::Readers || split.getUnit() != 1 ||
+          readers.getNext() || split.getKind() != PartitionKind::Readers || split.getUnit() != 1 ||
           split.getArgument() != factor.numReaders)
         return emitError() << "'" << factor.name << "' is " << describe(split)
                            << " while '" << model.factors[factor.readers].name
@@ -136,18 +161,26 @@ LogicalResult FactorSplits::finish() {
                          << describe(split)
                          << ": items held by several ranks would count more "
                             "than once";
-    for (unsigned j = i + 1; split && j < e; ++j) {
-      SplitAttr other = states[j].split;
-      if (!other || other.getAxis() != split.getAxis() ||
-          model.factors[j].kind == FactorKind::ReadBy)
-        continue;
-      return emitError() << "splits '" << factor.name << "' and '"
+    for (unsigned j = i + 1; split && j < e; ++j)
+      if (failed(checkAxes(i, j)))
+        return failure();
+  }
+  return success();
+}
+
+/// Two factors that are split over one axis: the ranks hold the diagonal blocks
+/// of the two only.
+LogicalResult FactorSplits::checkAxes(unsigned i, unsigned j) {
+  SplitAttr other = states[j].split;
+  if (!other || model.factors[j].kind == FactorKind::ReadBy)
+    return success();
+  for (SplitAttr split : states[i].split.getChain())
+    if (other.isOver(split.getAxis()))
+      return emitError() << "splits '" << model.factors[i].name << "' and '"
                          << model.factors[j].name << "' over one axis "
                          << split.getAxis()
                          << ": its ranks cover only the diagonal blocks of "
                             "the two";
-    }
-  }
   return success();
 }
 
@@ -190,12 +223,14 @@ static LogicalResult inferOwes(Operation *op, const FactorModel &model,
     SplitAttr split = splits.get(index);
     if (!split)
       continue;
-    if (owing && operands[*owing].owesOver(split.getAxis()))
-      return emitError() << "splits '" << factor.name << "' over "
-                         << split.getAxis() << ", over which operand #"
-                         << *owing << " owes a sum";
-    if (factor.kind == FactorKind::Reduction)
-      add(split.getAxis());
+    for (SplitAttr link : split.getChain()) {
+      if (owing && operands[*owing].owesOver(link.getAxis()))
+        return emitError() << "splits '" << factor.name << "' over "
+                           << link.getAxis() << ", over which operand #"
+                           << *owing << " owes a sum";
+      if (factor.kind == FactorKind::Reduction)
+        add(link.getAxis());
+    }
   }
   llvm::sort(owes, [](StringAttr a, StringAttr b) {
     return a.getValue() < b.getValue();
@@ -234,10 +269,15 @@ LogicalResult layline::grid::inferLayouts(Operation *op,
   SmallVector<StringAttr> owes;
   if (failed(inferOwes(op, model, splits, operands, owes, emitError)))
     return failure();
-  for (const auto &dims : model.results)
-    results.push_back(LayoutAttr::get(
+  for (const auto &dims : model.results) {
+    LayoutAttr layout = LayoutAttr::get(
         op->getContext(),
-        getDimSplits(dims, [&](unsigned i) { return splits.get(i); }), owes));
+        getDimSplits(dims, [&](unsigned i) { return splits.get(i); }), owes);
+    for (auto [dim, bound] : llvm::enumerate(dims))
+      if (int64_t pad = splits.getPad(bound.factor))
+        layout = layout.withPad(dim, pad * bound.unit);
+    results.push_back(layout);
+  }
   return success();
 }
 

@@ -3,6 +3,7 @@
 #define LAYLINE_DIALECTS_GRID_GRID_H
 
 #include "dialects/Grid/Factors.h"
+#include "layline/Support/Partition.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -33,6 +34,8 @@ llvm::StringRef stringifyCollectiveKind(CollectiveKind kind);
 namespace layline::grid {
 /// The place in the model that the importer named: "layer.0.o_proj", or null.
 mlir::StringAttr getPlace(mlir::Location loc);
+/// How the first split of a chain deals out its items.
+Partition toPartition(SplitAttr split);
 /// The mesh of the module around `op`, or null.
 MeshOp lookupMesh(mlir::Operation *op);
 } // namespace layline::grid

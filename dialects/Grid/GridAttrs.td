@@ -36,6 +36,10 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
       that its query heads read. Parts may overlap: this is a cover, not a
       partition, so a sum over the items must not be taken across ranks.
 
+    With `then`, what a rank holds is dealt out again over another axis: the
+    items of the second split are the first, second, ... item of the rank's part
+    of the first one. The unit stands once, at the end.
+
     Example:
 
     ```mlir
@@ -43,32 +47,47 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
     #grid.split<block "tp" x 128>      // items are heads of 128 features
     #grid.split<readers(64) "tp">
     #grid.split<cyclic(4) "cp">
+    #grid.split<zigzag "cp" then block "tp">
     ```
 
     Constraints:
     * `unit` is at least 1.
     * the argument is at least 1 for `cyclic` and `readers`, absent otherwise.
     * owners are listed for `owner` only.
+    * splits that follow one another are partitions by block, zigzag or cyclic
+      over different axes.
   }];
   let parameters = (ins
     "::mlir::StringAttr":$axis,
     "PartitionKind":$kind,
     "int64_t":$unit,
     "int64_t":$argument,
-    OptionalArrayRefParameter<"int64_t">:$owners);
+    OptionalArrayRefParameter<"int64_t">:$owners,
+    OptionalParameter<"::mlir::Attribute", "the split that follows, of unit 1, or null">:$next);
   let builders = [
     AttrBuilderWithInferredContext<(ins "::mlir::StringAttr":$axis), [{
-      return $_get(axis.getContext(), axis, PartitionKind::Block, 1, 0, ArrayRef<int64_t>());
+      return $_get(axis.getContext(), axis, PartitionKind::Block, 1, 0, ArrayRef<int64_t>(), ::mlir::Attribute());
     }]>,
     AttrBuilderWithInferredContext<(ins "::mlir::StringAttr":$axis, "PartitionKind":$kind,
                                         "int64_t":$unit, "int64_t":$argument), [{
-      return $_get(axis.getContext(), axis, kind, unit, argument, ArrayRef<int64_t>());
+      return $_get(axis.getContext(), axis, kind, unit, argument, ArrayRef<int64_t>(), ::mlir::Attribute());
     }]>];
   let extraClassDeclaration = [{
     /// The same split with items of another size.
     SplitAttr withUnit(int64_t unit) const;
     /// Every item is held by exactly one rank (false for readers).
     bool isPartition() const { return getKind() != PartitionKind::Readers; }
+    /// This split alone, without those that follow.
+    SplitAttr getFirst() const;
+    /// This split and all that follow, each alone, outermost first.
+    ::llvm::SmallVector<SplitAttr, 2> getChain() const;
+    /// The axis of the last split of the chain: what a gather gives back first.
+    ::mlir::StringAttr getLastAxis() const;
+    bool isOver(::mlir::StringAttr axis) const;
+    /// The parts of this split dealt out again.
+    SplitAttr then(SplitAttr last) const;
+    /// Without the last split of the chain; null if there is no other.
+    SplitAttr withoutLast() const;
   }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -90,7 +109,13 @@ def Grid_LayoutAttr : AttrDef<Grid_Dialect, "Layout",
     tensor<?x4096xbf16, #grid.layout<[block "tp", _]>>      // each rank its rows
     tensor<?x4096xbf16, #grid.layout<[_, _] owes "tp">>     // partial sums
     tensor<?x64x128xbf16, #grid.layout<[_, block "tp", _]>> // heads
+    tensor<?x4096xbf16, #grid.layout<[zigzag "cp" then block "tp", _]>>
+    tensor<?x64x128xbf16, #grid.layout<[_, block "tp" pad 64, _]>> // for a kernel
     ```
+
+    `pad n` says that a rank's part of the dimension is followed by elements
+    without meaning, up to n: the shape that a kernel asks for. The global
+    tensor does not have them.
 
     Constraints:
     * as many entries as the tensor has dimensions.
@@ -102,10 +127,15 @@ def Grid_LayoutAttr : AttrDef<Grid_Dialect, "Layout",
     * `owner` and `readers` split static dimensions only; each KV head is read by
       as many query heads, at least one.
     * only floating-point values owe a sum.
+    * a padded part has at least one element, and never one of the rows.
   }];
   let parameters = (ins
     OptionalArrayRefParameter<"SplitAttr", "null where held whole">:$dims,
-    OptionalArrayRefParameter<"::mlir::StringAttr">:$owes);
+    OptionalArrayRefParameter<"::mlir::StringAttr">:$owes,
+    OptionalArrayRefParameter<"int64_t", "elements of the padded part by dimension, 0 where there is no padding; empty if nowhere">:$padding);
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<SplitAttr>":$dims, "::llvm::ArrayRef<::mlir::StringAttr>":$owes), [{
+    return $_get($_ctxt, dims, owes, ArrayRef<int64_t>());
+  }]>];
   let extraClassDeclaration = [{
     static LayoutAttr getWhole(::mlir::MLIRContext *context, unsigned rank);
     bool isSplit(unsigned dim) const { return static_cast<bool>(getDims()[dim]); }
@@ -114,6 +144,11 @@ def Grid_LayoutAttr : AttrDef<Grid_Dialect, "Layout",
     /// The dimension that `axis` splits, if any.
     std::optional<unsigned> getDimSplitBy(::mlir::StringAttr axis) const;
     LayoutAttr withDim(unsigned dim, SplitAttr split) const;
+    /// Elements of a rank's padded part, or 0.
+    int64_t getPad(unsigned dim) const {
+      return getPadding().empty() ? 0 : getPadding()[dim];
+    }
+    LayoutAttr withPad(unsigned dim, int64_t elements) const;
     LayoutAttr withOwes(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     LayoutAttr withoutOwes(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
   }];

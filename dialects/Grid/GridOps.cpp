@@ -90,7 +90,31 @@ static LogicalResult checkDim(Operation *op, const Edge &edge, int64_t dim) {
   if (dim < 0 || dim >= rank)
     return op->emitOpError("works on dimension ")
            << dim << ", but the tensor has " << rank;
+  if (int64_t pad = edge.in.getPad(dim))
+    return op->emitOpError("works on dimension ")
+           << dim << ", whose parts are padded to " << pad
+           << " elements; take the padding off first";
   return success();
+}
+
+/// The result splits `dim` of the operand once more, over `axis`.
+static FailureOr<LayoutAttr> splitFurther(Operation *op, const Edge &edge,
+                                          unsigned dim, StringAttr axis) {
+  SplitAttr found = edge.out.getDims()[dim];
+  SplitAttr before = edge.in.getDims()[dim];
+  if (!found || found.getLastAxis() != axis)
+    return op->emitOpError("must split dimension ")
+           << dim << " of its result over " << axis
+           << (before ? " last" : "");
+  if (found.withoutLast() != before) {
+    InFlightDiagnostic diag = op->emitOpError("splits dimension ")
+                              << dim << " of its result as " << found
+                              << ", expected ";
+    if (before)
+      return diag << before << " and then over " << axis;
+    return diag << "a split over " << axis << " alone";
+  }
+  return edge.in.withDim(dim, found);
 }
 
 static InFlightDiagnostic atProducer(InFlightDiagnostic diag, Value value,
@@ -125,19 +149,14 @@ LogicalResult ReduceScatterOp::verify() {
     return atProducer(emitOpError("sums over ")
                           << axis << ", but the value owes no sum over it",
                       getInput(), "the value is produced here");
-  if (edge->in.isSplit(dim))
-    return emitOpError("scatters dimension ")
-           << dim << ", which is split already";
-  SplitAttr split = edge->out.getDims()[dim];
-  if (!split || split.getAxis() != axis)
-    return emitOpError("must split dimension ")
-           << dim << " of its result over " << axis;
-  if (!split.isPartition())
+  FailureOr<LayoutAttr> split = splitFurther(*this, *edge, dim, axis);
+  if (failed(split))
+    return failure();
+  if (!split->getDims()[dim].isPartition())
     return emitOpError("scatters by '")
-           << stringifyPartitionKind(split.getKind())
+           << stringifyPartitionKind(split->getDims()[dim].getKind())
            << "', whose parts overlap";
-  return expectLayout(*this, edge->out,
-                      edge->in.withoutOwes(axis).withDim(dim, split));
+  return expectLayout(*this, edge->out, split->withoutOwes(axis));
 }
 
 LogicalResult AllGatherOp::verify() {
@@ -146,15 +165,20 @@ LogicalResult AllGatherOp::verify() {
     return failure();
   unsigned dim = getDim();
   SplitAttr split = edge->in.getDims()[dim];
-  if (!split || split.getAxis() != getAxisAttr())
+  if (!split || !split.isOver(getAxisAttr()))
     return emitOpError("gathers dimension ")
            << dim << " over " << getAxisAttr()
            << ", but the value is not split so";
+  if (split.getLastAxis() != getAxisAttr())
+    return emitOpError("gathers dimension ")
+           << dim << " over " << getAxisAttr() << ", but its parts are split "
+           << "again over " << split.getLastAxis() << "; gather that first";
   if (edge->in.owesAnything())
     return atProducer(emitOpError("gathers a value that owes a sum over ")
                           << edge->in.getOwes().front() << "; reduce it first",
                       getInput(), "the sum is owed since here");
-  return expectLayout(*this, edge->out, edge->in.withDim(dim, {}));
+  return expectLayout(*this, edge->out,
+                      edge->in.withDim(dim, split.withoutLast()));
 }
 
 LogicalResult BroadcastOp::verify() {
@@ -176,20 +200,17 @@ LogicalResult SliceOp::verify() {
   if (failed(edge) || failed(checkDim(*this, *edge, getDim())))
     return failure();
   unsigned dim = getDim();
-  SplitAttr split = edge->out.getDims()[dim];
-  if (edge->in.isSplit(dim))
-    return emitOpError("slices dimension ")
-           << dim << ", which is split already";
-  if (!split || split.getAxis() != getAxisAttr())
-    return emitOpError("must split dimension ")
-           << dim << " of its result over " << getAxisAttr();
+  FailureOr<LayoutAttr> split =
+      splitFurther(*this, *edge, dim, getAxisAttr());
+  if (failed(split))
+    return failure();
   // A rank's part of its own addend is no part of the sum over other ranks'
   // rows.
   if (edge->in.owesOver(getAxisAttr()))
     return atProducer(emitOpError("slices a value that owes a sum over ")
                           << getAxisAttr() << "; reduce it first",
                       getInput(), "the sum is owed since here");
-  return expectLayout(*this, edge->out, edge->in.withDim(dim, split));
+  return expectLayout(*this, edge->out, *split);
 }
 
 bool SliceOp::isLinearIn(unsigned) { return true; }

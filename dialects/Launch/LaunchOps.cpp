@@ -92,14 +92,78 @@ LogicalResult GroupOp::verify() {
   return success();
 }
 
+SmallVector<RangeOp::SegmentAttrs, 2> RangeOp::getSegmentList() {
+  SmallVector<SegmentAttrs, 2> list;
+  for (ArrayAttr parts : getSegments().getAsRange<ArrayAttr>()) {
+    bool isStrided = parts.size() == 4;
+    list.push_back({parts[0], parts[1],
+                    isStrided ? cast<IntegerAttr>(parts[2]) : IntegerAttr(),
+                    isStrided ? cast<IntegerAttr>(parts[3]) : IntegerAttr()});
+  }
+  return list;
+}
+
+static bool isPositive(Attribute attr) {
+  auto number = dyn_cast<IntegerAttr>(attr);
+  return number && number.getInt() > 0;
+}
+
+static LogicalResult verifySegments(RangeOp op) {
+  unsigned expected = op.getKind() == RangeKind::Zigzag ? 2 : 1;
+  if (op.getSegments().size() != expected)
+    return op.emitOpError("has ")
+           << op.getSegments().size() << " segments, expected " << expected
+           << " for '" << stringifyRangeKind(op.getKind()) << "'";
+  bool isStrided = op.getKind() == RangeKind::Cyclic;
+  for (Attribute attr : op.getSegments()) {
+    auto parts = dyn_cast<ArrayAttr>(attr);
+    if (!parts || parts.size() != (isStrided ? 4u : 2u) ||
+        !isExpression(parts[0]) || !isExpression(parts[1]) ||
+        !llvm::all_of(parts.getValue().drop_front(2), isPositive))
+      return op.emitOpError("has the segment ")
+             << attr << ", expected closed expressions for begin and size"
+             << (isStrided ? ", a block and a stride" : "");
+  }
+  return success();
+}
+
+/// The range that `within` names: before this one, over other axes.
+static LogicalResult verifyWithin(RangeOp op) {
+  auto extent = dyn_cast<ArrayAttr>(op.getExtent());
+  bool isSize = extent && extent.size() == 2 &&
+                extent[0] == StringAttr::get(op.getContext(), "size");
+  if (!op.getWithin()) {
+    if (isSize)
+      return op.emitOpError("deals out the parts of another range, expected "
+                            "'within' to name it");
+    return success();
+  }
+  if (!isSize || extent[1] != op.getWithinAttr().getAttr())
+    return op.emitOpError("is within ")
+           << op.getWithinAttr() << ", but has the extent " << op.getExtent();
+  auto plan = op->getParentOfType<PlanOp>();
+  llvm::SmallDenseSet<StringRef, 4> axes = {op.getAxis()};
+  RangeOp inner = op;
+  while (inner.getWithin()) {
+    auto outer = plan.lookupSymbol<RangeOp>(*inner.getWithin());
+    if (!outer || !outer->isBeforeInBlock(inner) ||
+        outer.getKind() == RangeKind::Readers)
+      return op.emitOpError("is within ")
+             << inner.getWithinAttr() << ", expected a partition defined before";
+    if (!axes.insert(outer.getAxis()).second)
+      return op.emitOpError("deals out over \"")
+             << outer.getAxis() << "\" what is dealt out over it already";
+    inner = outer;
+  }
+  return success();
+}
+
 LogicalResult RangeOp::verify() {
-  for (auto [name, expr] :
-       {std::pair<StringRef, Attribute>("extent", getExtent()),
-        {"begin", getBegin()},
-        {"size", getSize()}})
-    if (!isExpression(expr))
-      return emitOpError("has the ")
-             << name << " " << expr << ", expected a closed expression";
+  if (!isExpression(getExtent()))
+    return emitOpError("has the extent ")
+           << getExtent() << ", expected a closed expression";
+  if (failed(verifySegments(*this)) || failed(verifyWithin(*this)))
+    return failure();
   if (!(*this)->getParentOfType<PlanOp>().getAxisSize(getAxis()))
     return emitOpError("is over \"")
            << getAxis() << "\", which is no axis of the mesh";
@@ -113,6 +177,13 @@ LogicalResult RangeOp::verify() {
            << getExtent() << " items by '" << stringifyRangeKind(getKind())
            << "', expected "
            << (isReaders ? "'of' as a multiple of them" : "no 'of'");
+  bool isCyclic = getKind() == RangeKind::Cyclic;
+  if (isCyclic ? !getInterleave() || static_cast<int64_t>(*getInterleave()) < 1
+               : getInterleave().has_value())
+    return emitOpError("deals out its items by '")
+           << stringifyRangeKind(getKind()) << "', expected "
+           << (isCyclic ? "an 'interleave' of at least 1"
+                        : "no 'interleave'");
   return success();
 }
 
@@ -168,6 +239,20 @@ LogicalResult FlagOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!lookup<GroupOp>(*this, getGroupAttr(), symbols))
     return emitOpError("names the group ")
            << getGroupAttr() << ", which is not defined";
+  // Axes of one rank have one instance.
+  auto plan = (*this)->getParentOfType<PlanOp>();
+  auto group = lookup<GroupOp>(*this, getGroupAttr(), symbols);
+  SmallVector<Attribute> expected;
+  for (Attribute axis : plan.getAxes())
+    if (!llvm::is_contained(group.getAxes(), axis))
+      expected.push_back(axis);
+  if (getKey().getValue() != ArrayRef(expected))
+    return emitOpError("has the key ")
+           << getKey() << ", expected "
+           << ArrayAttr::get(getContext(), expected) << ": the group "
+           << getGroupAttr()
+           << " has an instance for each setting of these axes, and instances "
+              "that share a flag take one another's signals";
   return success();
 }
 

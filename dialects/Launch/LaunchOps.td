@@ -87,25 +87,46 @@ def Launch_GroupOp : Launch_PlanSymbol<"group"> {
 def Launch_RangeOp : Launch_PlanSymbol<"range"> {
   let summary = "Who holds which part of a dimension.";
   let description = [{
-    `begin` and `size` are closed expressions in "rank.<axis>" and, if the
-    extent is, in "tokens".
+    A rank's items are those of its segments one after another. `begin` and
+    `size` are closed expressions in "rank.<axis>" and, if the extent is, in
+    "tokens". A strided segment is runs of `block` items whose begins are
+    `stride` apart: its item j is begin + (j div block) * stride + j mod block.
+
+    With `within` the items dealt out are those that another range gives to the
+    rank, counted from 0 in its order.
 
     Example:
 
     ```mlir
     launch.range @"n64/tp" block over "tp" extent 64 : i64 begin ["mul", "rank.tp", 8] size 8 : i64
     launch.range @"kv8of64/tp" readers over "tp" extent 8 : i64 of 64 begin "rank.tp" size 1 : i64
+    launch.range @"cyclic1.tokens/cp" cyclic over "cp" extent "tokens" interleave 1
+        begin "rank.cp" size ["ceildiv", ["sub", "tokens", "rank.cp"], 4] block 1 stride 4
     ```
 
     Constraints:
     * extent, begin and size are closed expressions.
     * the axis is an axis of the mesh.
     * `of` is given for `readers` only, as a multiple of the extent.
+    * `interleave` is given for `cyclic` only, at least 1.
+    * zigzag has two segments, the others one; only those of cyclic are strided.
+    * `within` names a range over another axis, defined before, and the extent
+      is its size.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Launch_RangeKind:$kind, StrAttr:$axis,
-                       AnyAttr:$extent, OptionalAttr<I64Attr>:$of, AnyAttr:$begin, AnyAttr:$size);
+                       AnyAttr:$extent, OptionalAttr<I64Attr>:$of, OptionalAttr<I64Attr>:$interleave,
+                       OptionalAttr<FlatSymbolRefAttr>:$within, ArrayAttr:$segments);
   let assemblyFormat = [{
-    $sym_name $kind `over` $axis `extent` $extent (`of` $of^)? `begin` $begin `size` $size attr-dict
+    $sym_name $kind `over` $axis `extent` $extent (`of` $of^)? (`interleave` $interleave^)?
+    (`within` $within^)? custom<Segments>($segments) attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// The segments: begin, size, and of a strided one block and stride.
+    struct SegmentAttrs {
+      ::mlir::Attribute begin, size;
+      ::mlir::IntegerAttr block, stride;
+    };
+    ::llvm::SmallVector<SegmentAttrs, 2> getSegmentList();
   }];
   let hasVerifier = 1;
 }
@@ -204,18 +225,23 @@ def Launch_FlagOp : Launch_PlanSymbol<"flag", [DeclareOpInterfaceMethods<SymbolU
   let summary = "Counters by which the ranks of a group signal one another.";
   let description = [{
     Visible to the whole system; an epoch number takes the place of a reset.
+    A group has an instance for every setting of the axes that it is not over:
+    each has counters of its own, chosen by the rank's coordinates on the axes
+    of `key`.
 
     Example:
 
     ```mlir
-    launch.flag @f.tp group @tp
+    launch.flag @f.tp group @tp key ["cp"]
     ```
 
     Constraints:
     * the group is a `launch.group`.
+    * the key names the mesh axes that the group is not over, in their order:
+      instances that shared a counter would take one another's signals.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$group);
-  let assemblyFormat = "$sym_name `group` $group attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$group, StrArrayAttr:$key);
+  let assemblyFormat = "$sym_name `group` $group `key` $key attr-dict";
 }
 
 def Launch_KernelOp : Launch_PlanSymbol<"kernel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

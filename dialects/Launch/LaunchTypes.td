@@ -30,7 +30,8 @@ def Launch_BufferClass : Launch_Enum<"BufferClass", "Who touches a buffer", [
   I32EnumAttrCase<"Register", 4, "register">]>;
 
 def Launch_RangeKind : Launch_Enum<"RangeKind", "How a range deals out its items", [
-  I32EnumAttrCase<"Block", 0, "block">, I32EnumAttrCase<"Readers", 1, "readers">]>;
+  I32EnumAttrCase<"Block", 0, "block">, I32EnumAttrCase<"Readers", 1, "readers">,
+  I32EnumAttrCase<"Zigzag", 2, "zigzag">, I32EnumAttrCase<"Cyclic", 3, "cyclic">]>;
 
 def Launch_Plane : Launch_Enum<"Plane", "What a cache keeps for each token", [
   I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">,

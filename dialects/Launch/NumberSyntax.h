@@ -1,4 +1,4 @@
-//===- NumberSyntax.h - doubles that survive a round trip ------*- C++ -*-===//
+//===- NumberSyntax.h - numbers and segments in the text of ops -*- C++ -*-===//
 //
 // MLIR prints the elements of a DenseF64ArrayAttr with seven digits. The
 // frequencies of a plan must come back from text as they were.
@@ -16,6 +16,13 @@ mlir::ParseResult parseNumbers(mlir::OpAsmParser &parser,
                                mlir::DenseF64ArrayAttr &numbers);
 void printNumbers(mlir::OpAsmPrinter &printer, mlir::Operation *op,
                   mlir::DenseF64ArrayAttr numbers);
+
+/// `begin E size E`, of a strided segment with `block I stride S`, one after
+/// another.
+mlir::ParseResult parseSegments(mlir::OpAsmParser &parser,
+                                mlir::ArrayAttr &segments);
+void printSegments(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                   mlir::ArrayAttr segments);
 
 } // namespace layline::launch
 

@@ -11,6 +11,7 @@ std::string layline::launch::getRangeName(grid::SplitAttr split, int64_t size) {
   std::string name;
   llvm::raw_string_ostream os(name);
   int64_t items = ShapedType::isDynamic(size) ? 0 : size / split.getUnit();
+  SmallVector<grid::SplitAttr, 2> chain = split.getChain();
   switch (split.getKind()) {
   case PartitionKind::Block:
     break;
@@ -29,23 +30,17 @@ std::string layline::launch::getRangeName(grid::SplitAttr split, int64_t size) {
   else
     os << "n" << items;
   os << "/" << split.getAxis().getValue();
-  return name;
-}
-
-Partition layline::launch::toPartition(grid::SplitAttr split) {
-  switch (split.getKind()) {
-  case PartitionKind::Block:
-    return Partition::block();
-  case PartitionKind::Zigzag:
-    return Partition::zigzag();
-  case PartitionKind::Cyclic:
-    return Partition::cyclic(split.getArgument());
-  case PartitionKind::Owner:
-    return Partition::owner(split.getOwners().vec());
-  case PartitionKind::Readers:
-    return Partition::readers(split.getArgument());
+  for (grid::SplitAttr inner : llvm::drop_begin(chain)) {
+    os << "/";
+    if (inner.getKind() != PartitionKind::Block)
+      os << grid::stringifyPartitionKind(inner.getKind());
+    if (inner.getArgument())
+      os << inner.getArgument();
+    if (inner.getKind() != PartitionKind::Block)
+      os << ".";
+    os << inner.getAxis().getValue();
   }
-  return Partition::block();
+  return name;
 }
 
 int64_t layline::launch::getElementBytes(Type element) {
@@ -59,10 +54,16 @@ int64_t layline::launch::getLargestBytes(PlanOp plan, RankedTensorType tensor,
   for (auto [dim, size] : llvm::enumerate(tensor.getShape())) {
     int64_t whole = ShapedType::isDynamic(size) ? tokens : size;
     auto split = layout ? layout.getDims()[dim] : grid::SplitAttr();
-    if (split)
-      whole = split.getUnit() *
-              getLargestExtent(toPartition(split), whole / split.getUnit(),
-                               plan.getAxisSize(split.getAxis()).value_or(1));
+    if (split) {
+      // No part grows when there are fewer items: the largest part of the
+      // largest part is the most.
+      int64_t items = whole / split.getUnit();
+      for (grid::SplitAttr link : split.getChain())
+        items =
+            getLargestExtent(grid::toPartition(link), items,
+                             plan.getAxisSize(link.getAxis()).value_or(1));
+      whole = split.getUnit() * items;
+    }
     bytes *= whole;
   }
   return bytes;

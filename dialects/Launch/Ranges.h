@@ -3,7 +3,6 @@
 #define LAYLINE_DIALECTS_LAUNCH_RANGES_H
 
 #include "dialects/Grid/Grid.h"
-#include "layline/Support/Partition.h"
 #include <string>
 
 namespace layline::launch {
@@ -15,8 +14,6 @@ class PlanOp;
 /// number is that of the items, so that a dimension of heads and one of their
 /// features have the same range.
 std::string getRangeName(grid::SplitAttr split, int64_t size);
-
-Partition toPartition(grid::SplitAttr split);
 
 int64_t getElementBytes(mlir::Type element);
 

@@ -14,11 +14,13 @@ using namespace mlir;
 
 void layline::buildPlacementPipeline(OpPassManager &manager,
                                      const PlacementOptions &options) {
-  PlaceTensorParallelOptions place;
+  PlaceParallelOptions place;
   place.tp = options.tp;
+  place.cp = options.cp;
+  place.cpSplit = options.cpSplit;
   place.even = options.even;
   place.reference = true;
-  manager.addPass(createPlaceTensorParallel(place));
+  manager.addPass(createPlaceParallel(place));
 }
 
 void layline::buildPlanningPipeline(OpPassManager &manager,

@@ -32,12 +32,20 @@ namespace {
 
 using Ranges = llvm::StringMap<launch::RangeOp>;
 
-/// Values of the plan's expressions for one rank and token count. The rank is
-/// the coordinate on every axis: plans have one axis so far.
+/// Values of the plan's expressions for one rank and token count.
 class Evaluator {
 public:
-  Evaluator(const Ranges &ranges, int64_t tokens, int64_t rank)
-      : ranges(ranges), tokens(tokens), rank(rank) {}
+  Evaluator(launch::PlanOp plan, const Ranges &ranges, int64_t tokens,
+            int64_t rank)
+      : ranges(ranges), tokens(tokens) {
+    // Row-major over the axes.
+    for (auto [axis, size] : llvm::reverse(
+             llvm::zip(plan.getAxes().getAsValueRange<StringAttr>(),
+                       plan.getSizes()))) {
+      coordinates["rank." + axis.str()] = rank % size;
+      rank /= size;
+    }
+  }
 
   std::optional<int64_t> operator()(Attribute expr) const {
     if (auto number = dyn_cast<IntegerAttr>(expr))
@@ -45,8 +53,9 @@ public:
     if (auto symbol = dyn_cast<StringAttr>(expr)) {
       if (symbol == "tokens")
         return tokens;
-      if (symbol.getValue().starts_with("rank."))
-        return rank;
+      auto coordinate = coordinates.find(symbol.getValue());
+      if (coordinate != coordinates.end())
+        return coordinate->second;
       return std::nullopt;
     }
     auto list = dyn_cast<ArrayAttr>(expr);
@@ -58,7 +67,17 @@ public:
           ranges.lookup(cast<StringAttr>(list[1]).getValue());
       if (!range)
         return std::nullopt;
-      return (*this)(op == "size" ? range.getSize() : range.getBegin());
+      auto segments = range.getSegmentList();
+      if (op == "begin")
+        return (*this)(segments.front().begin);
+      int64_t total = 0;
+      for (const auto &segment : segments) {
+        std::optional<int64_t> size = (*this)(segment.size);
+        if (!size)
+          return std::nullopt;
+        total += *size;
+      }
+      return total;
     }
     std::optional<int64_t> value = (*this)(list[1]);
     for (Attribute operand : list.getValue().drop_front(2)) {
@@ -94,7 +113,8 @@ private:
   }
 
   const Ranges &ranges;
-  int64_t tokens, rank;
+  int64_t tokens;
+  llvm::StringMap<int64_t> coordinates;
 };
 
 } // namespace
@@ -105,7 +125,7 @@ namespace {
 /// each is worked out once.
 class SiteByteCounts {
 public:
-  explicit SiteByteCounts(launch::PlanOp plan) {
+  explicit SiteByteCounts(launch::PlanOp plan) : plan(plan) {
     for (auto range : plan.getBody().getOps<launch::RangeOp>())
       ranges[range.getSymName()] = range;
     for (int64_t size : plan.getSizes())
@@ -117,7 +137,7 @@ public:
       return {};
     auto [entry, isNew] = counts.try_emplace({bytes, tokens});
     for (int64_t rank = 0; isNew && rank < ranks; ++rank) {
-      Evaluator evaluate(ranges, tokens, rank);
+      Evaluator evaluate(plan, ranges, tokens, rank);
       WireByteCount &most = entry->second;
       most.ring = std::max(most.ring, evaluate(bytes.get("ring")).value_or(0));
       most.viaSwitch =
@@ -127,6 +147,7 @@ public:
   }
 
 private:
+  launch::PlanOp plan;
   Ranges ranges;
   int64_t ranks = 1;
   DenseMap<std::pair<Attribute, int64_t>, WireByteCount> counts;

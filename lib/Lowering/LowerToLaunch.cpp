@@ -110,6 +110,8 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
     features.push_back("kv_cache");
   if (tables.hasKernels())
     features.push_back("fused_steps");
+  if (tables.hasSegments())
+    features.push_back("segmented_ranges");
   plan.setFeaturesAttr(builder.getStrArrayAttr(features));
 
   // Nothing of the program is left: the plan says it all.

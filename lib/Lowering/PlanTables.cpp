@@ -28,44 +28,61 @@ void PlanTables::addStream(StringRef id) {
 FailureOr<FlatSymbolRefAttr>
 PlanTables::getRange(Location loc, grid::SplitAttr split, int64_t size) {
   std::string name = getRangeName(split, size);
-  FlatSymbolRefAttr &symbol = ranges[name];
-  if (symbol)
-    return symbol;
-  StringAttr axis = split.getAxis();
+  if (FlatSymbolRefAttr known = ranges.lookup(name))
+    return known;
+  // The last split of a chain deals out what the others leave to a rank.
+  grid::SplitAttr last = split.getChain().back();
+  StringAttr axis = last.getAxis();
   std::optional<int64_t> ranks = getAxisSize(axis);
   if (!ranks)
     return emitError(loc) << "a layout splits over " << axis
                           << ", which is no axis of the mesh";
   Expr items = ShapedType::isDynamic(size) ? Expr::symbol("tokens")
                                            : Expr(size / split.getUnit());
-  Expr rank = Expr::rank(axis.str());
-  std::optional<SegmentExpr> segment;
-  IntegerAttr of;
-  switch (split.getKind()) {
-  case grid::PartitionKind::Block:
-    segment = getBlockExpr(items, *ranks, rank);
-    break;
-  case grid::PartitionKind::Readers:
-    if (!items.isConstant())
-      break;
-    of = builder.getI64IntegerAttr(split.getArgument());
-    segment =
-        getReadersExpr(items.constant(), split.getArgument(), *ranks, rank);
-    break;
-  default:
-    break;
+  FlatSymbolRefAttr within;
+  if (grid::SplitAttr outer = split.withoutLast()) {
+    FailureOr<FlatSymbolRefAttr> range = getRange(loc, outer, size);
+    if (failed(range))
+      return failure();
+    within = *range;
+    items = Expr::size(within.getValue().str());
   }
-  if (!segment)
+  std::optional<RangeKind> kind = symbolizeRangeKind(
+      grid::stringifyPartitionKind(last.getKind()));
+  std::vector<SegmentExpr> segments = getSegmentExprs(
+      grid::toPartition(last), items, *ranks, Expr::rank(axis.str()));
+  if (!kind || segments.empty())
     return emitError(loc) << "a layout is split by '"
-                          << grid::stringifyPartitionKind(split.getKind())
-                          << "', which plan format 1.0 has no range for";
+                          << grid::stringifyPartitionKind(last.getKind())
+                          << "', which the plan format has no range for";
+  isSegmented |= within || last.getKind() == grid::PartitionKind::Zigzag ||
+                 last.getKind() == grid::PartitionKind::Cyclic;
+  IntegerAttr argument = builder.getI64IntegerAttr(last.getArgument());
+  bool isReaders = *kind == RangeKind::Readers;
+  // The table may have grown.
+  FlatSymbolRefAttr &entry = ranges[name];
+  entry = FlatSymbolRefAttr::get(plan.getContext(), name);
+  make<RangeOp>(Ranges, loc, name, *kind, axis,
+                launch::toAttribute(plan.getContext(), items),
+                isReaders ? argument : IntegerAttr(),
+                *kind == RangeKind::Cyclic ? argument : IntegerAttr(), within,
+                toAttribute(segments));
+  return entry;
+}
+
+ArrayAttr PlanTables::toAttribute(ArrayRef<SegmentExpr> segments) {
+  SmallVector<Attribute, 2> list;
   MLIRContext *context = plan.getContext();
-  symbol = FlatSymbolRefAttr::get(context, name);
-  make<RangeOp>(Ranges, loc, name, of ? RangeKind::Readers : RangeKind::Block,
-                axis, toAttribute(context, items), of,
-                toAttribute(context, segment->begin),
-                toAttribute(context, segment->size));
-  return symbol;
+  for (const SegmentExpr &segment : segments) {
+    SmallVector<Attribute, 4> parts = {
+        launch::toAttribute(context, segment.begin),
+        launch::toAttribute(context, segment.size)};
+    if (segment.stride)
+      parts.append({builder.getI64IntegerAttr(segment.block),
+                    builder.getI64IntegerAttr(segment.stride)});
+    list.push_back(builder.getArrayAttr(parts));
+  }
+  return builder.getArrayAttr(list);
 }
 
 LogicalResult PlanTables::addRanges(Location loc, Type type) {
@@ -78,6 +95,11 @@ LogicalResult PlanTables::addRanges(Location loc, Type type) {
     entry->second = false;
     return emitError(loc) << "a value has the type " << type
                           << ", expected a layout: place the program first";
+  }
+  if (!layout.getPadding().empty()) {
+    entry->second = false;
+    return emitError(loc) << "a value has the type " << type
+                          << ", whose padding the plan format has no words for";
   }
   for (auto [dim, split] : llvm::enumerate(layout.getDims()))
     if (split && failed(getRange(loc, split, tensor.getDimSize(dim)))) {
@@ -184,7 +206,13 @@ FlatSymbolRefAttr PlanTables::getFlag(Location loc, FlatSymbolRefAttr group) {
   if (!symbol) {
     std::string name = "f." + group.getValue().str();
     symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
-    make<FlagOp>(Flags, loc, builder.getStringAttr(name), group);
+    auto groupOp = plan.lookupSymbol<GroupOp>(group.getValue());
+    SmallVector<Attribute> key;
+    for (Attribute axis : plan.getAxes())
+      if (!llvm::is_contained(groupOp.getAxes(), axis))
+        key.push_back(axis);
+    make<FlagOp>(Flags, loc, builder.getStringAttr(name), group,
+                 builder.getArrayAttr(key));
   }
   return symbol;
 }

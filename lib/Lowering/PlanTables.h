@@ -44,8 +44,12 @@ public:
   }
   bool hasCaches() const { return !caches.empty(); }
   bool hasKernels() const { return !kernels.empty(); }
+  /// A range has parts that are not one run of items.
+  bool hasSegments() const { return isSegmented; }
 
 private:
+  mlir::ArrayAttr toAttribute(llvm::ArrayRef<SegmentExpr> segments);
+
   // Sections of the plan, in its order.
   enum Section {
     Symbols,
@@ -72,6 +76,7 @@ private:
   mlir::OpBuilder builder;
   std::array<mlir::Operation *, NumSections> last = {};
   unsigned numWeights = 0;
+  bool isSegmented = false;
   llvm::StringMap<mlir::FlatSymbolRefAttr> ranges, groups, flags;
   llvm::StringMap<launch::CacheOp> caches;
   llvm::StringMap<launch::InputOp> inputs;

@@ -4,20 +4,35 @@
 using namespace mlir;
 using namespace layline;
 
-/// Bytes of a global tensor of which dimension `dim` has `extent` elements.
-static Expr getBytes(RankedTensorType tensor, unsigned dim,
-                     const Expr &extent) {
+/// Elements of a dimension that a rank holds if it is split so (null: whole).
+static FailureOr<Expr> getExtent(Location loc, PlanTables &tables, int64_t size,
+                                 grid::SplitAttr split) {
+  if (!split)
+    return ShapedType::isDynamic(size) ? Expr::symbol("tokens") : Expr(size);
+  FailureOr<FlatSymbolRefAttr> range = tables.getRange(loc, split, size);
+  if (failed(range))
+    return failure();
+  return Expr::size(range->getValue().str()) * Expr(split.getUnit());
+}
+
+/// Bytes of a tensor on a rank, of which dimension `dim` is split so.
+static FailureOr<Expr> getBytes(Location loc, PlanTables &tables,
+                                RankedTensorType tensor, unsigned dim,
+                                grid::SplitAttr split) {
   int64_t bytes = launch::getElementBytes(tensor.getElementType());
-  Expr rows = 1;
+  grid::LayoutAttr layout = grid::getLayout(tensor).withDim(dim, split);
+  Expr product = 1;
   for (auto [i, size] : llvm::enumerate(tensor.getShape())) {
-    if (i == dim)
-      rows = rows * extent;
-    else if (ShapedType::isDynamic(size))
-      rows = rows * Expr::symbol("tokens");
+    FailureOr<Expr> extent =
+        getExtent(loc, tables, size, layout.getDims()[i]);
+    if (failed(extent))
+      return failure();
+    if (extent->isConstant())
+      bytes *= extent->constant();
     else
-      bytes *= size;
+      product = product * *extent;
   }
-  return rows * bytes;
+  return product * Expr(bytes);
 }
 
 namespace {
@@ -27,20 +42,18 @@ struct Parts {
 };
 } // namespace
 
-/// The tensor, and the part of it that a rank holds if `dim` is split.
+/// What the ranks of the last split's axis hold together, and what one of them
+/// does.
 static FailureOr<Parts> getParts(Location loc, PlanTables &tables,
                                  RankedTensorType tensor, unsigned dim,
                                  grid::SplitAttr split) {
-  int64_t size = tensor.getDimSize(dim);
-  FailureOr<FlatSymbolRefAttr> range = tables.getRange(loc, split, size);
-  if (failed(range))
+  FailureOr<Expr> total =
+      getBytes(loc, tables, tensor, dim, split.withoutLast());
+  FailureOr<Expr> part = getBytes(loc, tables, tensor, dim, split);
+  if (failed(total) || failed(part))
     return failure();
-  Expr extent =
-      ShapedType::isDynamic(size) ? Expr::symbol("tokens") : Expr(size);
-  return Parts{getBytes(tensor, dim, extent),
-               getBytes(tensor, dim,
-                        Expr::size(range->getValue().str()) * split.getUnit()),
-               tables.getAxisSize(split.getAxis()).value_or(1)};
+  return Parts{*total, *part,
+               tables.getAxisSize(split.getLastAxis()).value_or(1)};
 }
 
 const SiteBytes::Site *SiteBytes::find(StringAttr id) const {
@@ -59,7 +72,7 @@ LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
   if (!isNew)
     return sum->emitOpError("pays the sum of the site ")
            << id << ", which another op has paid";
-  Site site{id, step, {}, {}};
+  Site site{id, step, {}, {}, {}};
   auto axes = cast<grid::CommEdgeOpInterface>(sum).getGroupAxes();
   if (axes.size() != 1) {
     site.hasBytes = false;
@@ -69,8 +82,15 @@ LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
   auto tensor = cast<RankedTensorType>(sum->getOperand(0).getType());
   auto scatter = dyn_cast<grid::ReduceScatterOp>(sum);
   unsigned dim = scatter ? scatter.getDim() : 0;
-  auto split = scatter ? grid::getLayout(scatter.getType()).getDims()[dim]
-                       : grid::SplitAttr::get(axes[0]);
+  grid::SplitAttr split;
+  if (scatter) {
+    split = grid::getLayout(scatter.getType()).getDims()[dim];
+  } else {
+    // Blocks of the rows, as a reduction in parts would have them.
+    split = grid::SplitAttr::get(axes[0]);
+    if (grid::SplitAttr rows = grid::getLayout(tensor).getDims()[dim])
+      split = rows.then(split);
+  }
   FailureOr<Parts> parts = getParts(sum->getLoc(), tables, tensor, dim, split);
   if (failed(parts))
     return failure();
@@ -79,15 +99,19 @@ LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
   site.after = scatter ? getWireBytes(WireCollective::ReduceScatter,
                                       parts->total, parts->part, parts->ranks)
                        : site.before;
-  if (scatter)
+  if (scatter) {
+    site.axis = scatter.getAxisAttr();
     rowsOf[scatter.getResult()] = entry->second;
+  }
   sites.push_back(site);
   return success();
 }
 
 LogicalResult SiteBytes::visitGather(grid::AllGatherOp gather) {
   auto rows = rowsOf.find(gather.getInput());
-  if (rows == rowsOf.end())
+  // Gathers over other axes are there with and without a rewrite.
+  if (rows == rowsOf.end() ||
+      sites[rows->second].axis != gather.getAxisAttr())
     return success();
   auto tensor = cast<RankedTensorType>(gather.getInput().getType());
   unsigned dim = gather.getDim();
@@ -115,7 +139,8 @@ LogicalResult SiteBytes::visit(Operation *op, StringAttr step) {
     return success();
   for (Value result : op->getResults()) {
     auto layout = grid::getLayout(result.getType());
-    if (layout && !layout.getDims().empty() && layout.isSplit(0))
+    if (layout && !layout.getDims().empty() && layout.isSplit(0) &&
+        layout.getDims()[0].isOver(sites[*last].axis))
       rowsOf[result] = *last;
   }
   return success();

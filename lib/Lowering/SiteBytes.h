@@ -30,6 +30,7 @@ public:
   struct Site {
     mlir::StringAttr id;
     mlir::StringAttr step; ///< the step that pays the sum
+    mlir::StringAttr axis; ///< the axis over which it scatters rows, or null
     WireBytes before, after;
     /// A sum over several axes at once: the format's ranges cannot say its
     /// parts.

@@ -5,9 +5,9 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::grid;
 
-/// The operands that carry rows, if the op could be computed by rows: nothing
-/// it touches is split over the axis or owes a sum, and its rows are whole.
-/// Empty if it could not.
+/// The operands that carry rows, if each rank of the axis could compute some of
+/// them: nothing the op touches is split over the axis or owes a sum. Empty if
+/// it could not.
 static SmallVector<unsigned, 3> getRowsToSplit(Operation &op, StringAttr axis) {
   if (!isa<RowwiseOpInterface>(op) || !isa<LayoutOpInterface>(op))
     return {};
@@ -20,11 +20,13 @@ static SmallVector<unsigned, 3> getRowsToSplit(Operation &op, StringAttr axis) {
     return {};
   FactorModel model;
   cast<LayoutOpInterface>(op).getFactors(model);
-  SmallVector<unsigned, 3> rows = getRowOperands(model);
-  bool areWhole = llvm::none_of(rows, [&](unsigned index) {
-    return getLayout(op.getOperand(index).getType()).isSplit(0);
-  });
-  return areWhole ? rows : SmallVector<unsigned, 3>();
+  return getRowOperands(model);
+}
+
+SplitAttr layline::splitRowsFurther(Type type, StringAttr axis) {
+  SplitAttr rows = getLayout(type).getDims()[0];
+  SplitAttr block = SplitAttr::get(axis);
+  return rows ? rows.then(block) : block;
 }
 
 RowRegion::RowRegion(Block &block, StringAttr axis,

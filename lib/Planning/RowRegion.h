@@ -8,12 +8,16 @@
 
 namespace layline {
 
+/// The split of a value's rows when what a rank holds of them is dealt out in
+/// blocks over one more axis.
+grid::SplitAttr splitRowsFurther(mlir::Type type, mlir::StringAttr axis);
+
 /// The row-wise ops of a block that compute rows of their own on each rank of
 /// an axis, given the values whose rows are to be had so (the sources). An op
 /// belongs to the region if
 /// * it is row-wise, nothing in it is split over the axis or owes a sum;
 /// * one of its row operands is a source or comes from the region (the others
-///   are held whole and can be sliced);
+///   hold the same rows on all ranks of the axis and can be sliced);
 /// * of those operands, at least one is read by the region only. Otherwise all
 ///   of them are gathered anyway, and the op would add a gather of its result.
 class RowRegion {

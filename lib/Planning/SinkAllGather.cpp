@@ -17,9 +17,9 @@ static bool isRowGather(Value value, StringAttr axis) {
   auto gather = value.getDefiningOp<AllGatherOp>();
   if (!gather || gather.getDim() != 0 || gather.getAxisAttr() != axis)
     return false;
-  SplitAttr split = getLayout(gather.getInput().getType()).getDims()[0];
   // The rows of one region must be dealt out one way.
-  return split == SplitAttr::get(axis);
+  return getLayout(gather.getInput().getType()).getDims()[0] ==
+         splitRowsFurther(gather.getType(), axis);
 }
 
 namespace {
@@ -58,7 +58,8 @@ Value Sinker::getRows(Value whole) {
   builder.setInsertionPointAfterValue(whole);
   return rows = SliceOp::create(
              builder, whole.getLoc(),
-             withLayout(type, getLayout(type).withDim(0, SplitAttr::get(axis))),
+             withLayout(type, getLayout(type).withDim(
+                                  0, splitRowsFurther(type, axis))),
              whole, builder.getI64IntegerAttr(0), axis);
 }
 

@@ -13,11 +13,11 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::grid;
 
-/// Sums [tokens, ...] over exactly the axis, rows not split yet.
+/// Sums [tokens, ...] over exactly the axis.
 static bool canSplit(AllReduceOp reduce, StringAttr axis) {
   LayoutAttr layout = getLayout(reduce.getType());
   return reduce.getAxes().size() == 1 && reduce.getAxes()[0] == axis &&
-         !layout.isSplit(0) && !layout.owesAnything();
+         !layout.owesAnything();
 }
 
 static std::string describe(Operation *op) {
@@ -60,7 +60,8 @@ struct PlanSplitAllReduce
       auto type = cast<RankedTensorType>(reduce.getType());
       auto rows = ReduceScatterOp::create(
           builder, reduce.getLoc(),
-          withLayout(type, getLayout(type).withDim(0, SplitAttr::get(axis))),
+          withLayout(type, getLayout(type).withDim(
+                               0, splitRowsFurther(type, axis))),
           reduce.getInput(), builder.getI64IntegerAttr(0), axis,
           reduce.getSiteAttr());
       auto whole = AllGatherOp::create(builder, reduce.getLoc(), type, rows,

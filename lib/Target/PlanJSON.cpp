@@ -76,7 +76,7 @@ void PlanPrinter::printHead() {
   json.key("version");
   json.object([&] {
     json.field("major", int64_t(1));
-    json.field("minor", int64_t(0));
+    json.field("minor", int64_t(1));
   });
   json.breakLine(2);
   json.key("requires");
@@ -139,12 +139,21 @@ void PlanPrinter::printSharedSections() {
       json.field("kind", stringifyRangeKind(op.getKind()));
       if (op.getOf())
         json.field("of", static_cast<int64_t>(*op.getOf()));
+      if (op.getInterleave())
+        json.field("interleave", static_cast<int64_t>(*op.getInterleave()));
+      if (op.getWithin())
+        json.field("within", *op.getWithin());
       json.key("segments");
       json.array([&] {
-        json.object([&] {
-          json.field("begin", [&] { expression(op.getBegin()); });
-          json.field("size", [&] { expression(op.getSize()); });
-        });
+        for (const RangeOp::SegmentAttrs &segment : op.getSegmentList())
+          json.object([&] {
+            json.field("begin", [&] { expression(segment.begin); });
+            json.field("size", [&] { expression(segment.size); });
+            if (segment.stride) {
+              json.field("block", segment.block.getInt());
+              json.field("stride", segment.stride.getInt());
+            }
+          });
       });
     });
   });
@@ -210,6 +219,7 @@ void PlanPrinter::printSharedSections() {
     json.object([&] {
       json.field("id", op.getSymName());
       json.field("group", op.getGroup());
+      strings("key", op.getKey());
       json.field("scope", "system");
       json.field("reset", "epoch");
     });

@@ -75,7 +75,11 @@ struct VerifyPartitions
         int64_t size = tensor.getDimSize(dim);
         int64_t items =
             ShapedType::isDynamic(size) ? size : size / split.getUnit();
-        uses.insert({{split.withUnit(1), items}, loc});
+        for (SplitAttr link : split.withUnit(1).getChain()) {
+          uses.insert({{link, items}, loc});
+          // What follows deals out any number of items.
+          items = ShapedType::kDynamic;
+        }
       }
       for (StringAttr axis : layout.getOwes())
         owed.insert({axis, loc});

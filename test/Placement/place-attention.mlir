@@ -1,10 +1,10 @@
-// RUN: layline-opt %s -pass-pipeline='builtin.module(place-tensor-parallel{tp=8},verify-partitions)' | FileCheck %s
-// RUN: layline-opt %s -pass-pipeline='builtin.module(place-tensor-parallel{tp=4},verify-partitions)' | FileCheck %s
-// RUN: layline-opt %s -pass-pipeline='builtin.module(place-tensor-parallel{tp=2},verify-partitions)' | FileCheck %s
-// RUN: layline-opt %s -pass-pipeline='builtin.module(place-tensor-parallel{tp=1},verify-partitions)' | FileCheck %s --check-prefix=ONE
-// RUN: layline-opt %s -pass-pipeline='builtin.module(place-tensor-parallel{tp=3 even=true})' | FileCheck %s
-// RUN: layline-opt %s -pass-pipeline='builtin.module(place-tensor-parallel{tp=9 even=true})' | FileCheck %s
-// RUN: layline-opt %s -pass-pipeline='builtin.module(place-tensor-parallel{tp=4 reference=true})' | FileCheck %s --check-prefixes=REFERENCE
+// RUN: layline-opt %s -pass-pipeline='builtin.module(place-parallel{tp=8},verify-partitions)' | FileCheck %s
+// RUN: layline-opt %s -pass-pipeline='builtin.module(place-parallel{tp=4},verify-partitions)' | FileCheck %s
+// RUN: layline-opt %s -pass-pipeline='builtin.module(place-parallel{tp=2},verify-partitions)' | FileCheck %s
+// RUN: layline-opt %s -pass-pipeline='builtin.module(place-parallel{tp=1},verify-partitions)' | FileCheck %s --check-prefix=ONE
+// RUN: layline-opt %s -pass-pipeline='builtin.module(place-parallel{tp=3 even=true})' | FileCheck %s
+// RUN: layline-opt %s -pass-pipeline='builtin.module(place-parallel{tp=9 even=true})' | FileCheck %s
+// RUN: layline-opt %s -pass-pipeline='builtin.module(place-parallel{tp=4 reference=true})' | FileCheck %s --check-prefixes=REFERENCE
 
 // 9 query heads on 3 KV heads divide over 1, 3 and 9 ranks. One rule covers all
 // numbers of ranks: query heads in blocks, and the KV heads that they read,

@@ -11,6 +11,12 @@ namespace layline {
 /// decoder IR -> layouts and plain all-reduces. Keeps the reference program.
 struct PlacementOptions : mlir::PassPipelineOptions<PlacementOptions> {
   Option<int64_t> tp{*this, "tp", llvm::cl::desc("Ranks."), llvm::cl::init(1)};
+  Option<int64_t> cp{*this, "cp", llvm::cl::desc("Ranks that share the tokens."),
+                     llvm::cl::init(1)};
+  Option<std::string> cpSplit{
+      *this, "cp-split",
+      llvm::cl::desc("zigzag, contiguous, interleave or interleave:I."),
+      llvm::cl::init("zigzag")};
   Option<bool> even{*this, "even",
                     llvm::cl::desc("Refuse parts of different sizes."),
                     llvm::cl::init(false)};

@@ -8,6 +8,8 @@
 namespace layline {
 /// The mesh axis of tensor parallelism.
 inline constexpr llvm::StringLiteral kTensorAxis = "tp";
+/// The mesh axis of context parallelism.
+inline constexpr llvm::StringLiteral kContextAxis = "cp";
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -4,8 +4,8 @@
 
 include "mlir/Pass/PassBase.td"
 
-def PlaceTensorParallel : Pass<"place-tensor-parallel", "::mlir::ModuleOp"> {
-  let summary = "Give every value a layout for tensor parallelism, with plain all-reduces.";
+def PlaceParallel : Pass<"place-parallel", "::mlir::ModuleOp"> {
+  let summary = "Give every value a layout for tensor and context parallelism, with plain all-reduces.";
   let description = [{
     Every op names the factor that tensor parallelism splits (attention its
     heads, a gated activation its features, embedding and logits the
@@ -30,11 +30,25 @@ def PlaceTensorParallel : Pass<"place-tensor-parallel", "::mlir::ModuleOp"> {
     %y = grid.all_reduce %p over ["tp"] {site = "layer.0.o_proj"} : ...
     ```
 
+    With `cp` the query tokens are split over a second axis, "cp": inputs are
+    sliced by rows, and rows stay on their rank through everything that is
+    row-wise. Where an op needs all rows of a step (a cache, which keys and
+    values enter after RoPE), they are gathered into global token order first:
+    once per value, at the width that is cached. Rows of earlier steps are in
+    the cache of every rank and are not sent again. What the program returns is
+    gathered too.
+
+    The mesh is then ["cp", "tp"]: cards that share the heads of one part of the
+    tokens have consecutive ranks.
+
     `even` refuses sizes that do not divide, naming those that do: for engines
     that need equal parts on all ranks.
   }];
   let options = [
     Option<"tp", "tp", "int64_t", /*default=*/"1", "Ranks of the axis \"tp\".">,
+    Option<"cp", "cp", "int64_t", /*default=*/"1", "Ranks of the axis \"cp\".">,
+    Option<"cpSplit", "cp-split", "std::string", /*default=*/"\"zigzag\"",
+           "How tokens are dealt out over \"cp\": zigzag, contiguous, interleave or interleave:I.">,
     Option<"even", "even", "bool", /*default=*/"false",
            "Refuse parts of different sizes.">,
     Option<"reference", "reference", "bool", /*default=*/"false",

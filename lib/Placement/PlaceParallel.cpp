@@ -1,4 +1,4 @@
-//===- PlaceTensorParallel.cpp - the plain tensor-parallel program --------===//
+//===- PlaceParallel.cpp - the plain tensor- and context-parallel program -===//
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Placement/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -8,7 +8,7 @@
 #include <set>
 
 namespace layline {
-#define GEN_PASS_DEF_PLACETENSORPARALLEL
+#define GEN_PASS_DEF_PLACEPARALLEL
 #include "lib/Placement/Passes.h.inc"
 } // namespace layline
 
@@ -36,8 +36,9 @@ struct SplitExtent {
 
 class Placer {
 public:
-  Placer(func::FuncOp function, int64_t tp)
-      : function(function), tp(tp), context(function.getContext()),
+  /// `rows` splits the tokens, or is null.
+  Placer(func::FuncOp function, int64_t tp, SplitAttr rows)
+      : function(function), tp(tp), rows(rows), context(function.getContext()),
         axis(StringAttr::get(context, kTensorAxis)) {}
 
   /// Walks backwards: which split each value should have.
@@ -48,13 +49,19 @@ public:
 
 private:
   LogicalResult placeOp(LayoutOpInterface op);
+  void sliceArguments();
+  void gatherNeeded(Operation *op, const FactorModel &model);
+  Value getWhole(Value value, unsigned dim, Operation *before);
   void paySums(Operation *op);
 
   func::FuncOp function;
   int64_t tp;
+  SplitAttr rows;
   MLIRContext *context;
   StringAttr axis;
   DenseMap<Value, LayoutAttr> wanted;
+  /// All rows of a value of which a rank holds some.
+  DenseMap<Value, Value> wholeOf;
   std::set<SplitExtent> splits;
 };
 
@@ -189,6 +196,7 @@ LogicalResult Placer::placeOp(LayoutOpInterface op) {
   }
   FactorModel model;
   op.getFactors(model);
+  gatherNeeded(op, model);
   // A weight that no split was carried to follows the activations: the
   // features of a row-parallel product.
   SmallVector<SplitAttr, 6> factors(model.factors.size());
@@ -228,15 +236,64 @@ LogicalResult Placer::placeOp(LayoutOpInterface op) {
   return success();
 }
 
+/// Each rank takes its rows of the inputs.
+void Placer::sliceArguments() {
+  Block &body = function.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  for (BlockArgument argument : body.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (type.getRank() == 0 || !type.isDynamicDim(0))
+      continue;
+    auto slice = SliceOp::create(
+        builder, argument.getLoc(),
+        withLayout(type, getLayout(type).withDim(0, rows)), argument,
+        builder.getI64IntegerAttr(0), rows.getAxis());
+    argument.replaceAllUsesExcept(slice.getResult(), slice);
+    wholeOf[slice.getResult()] = argument;
+  }
+}
+
+/// Gives back the last split of a dimension.
+static Value gather(OpBuilder &builder, Value value, unsigned dim) {
+  auto type = cast<RankedTensorType>(value.getType());
+  LayoutAttr layout = getLayout(type);
+  SplitAttr split = layout.getDims()[dim];
+  return AllGatherOp::create(
+      builder, value.getLoc(),
+      withLayout(type, layout.withDim(dim, split.withoutLast())), value,
+      builder.getI64IntegerAttr(dim), split.getLastAxis());
+}
+
+/// The value with dimension `dim` whole: what it was cut from, or gathered.
+Value Placer::getWhole(Value value, unsigned dim, Operation *before) {
+  if (Value whole = wholeOf.lookup(value))
+    return whole;
+  OpBuilder builder(before);
+  return wholeOf[value] = gather(builder, value, dim);
+}
+
+/// Rows that an op needs all of are gathered, once per value.
+void Placer::gatherNeeded(Operation *op, const FactorModel &model) {
+  if (!rows)
+    return;
+  for (auto [operand, dims] : llvm::zip(op->getOpOperands(), model.operands))
+    if (!dims.empty() &&
+        model.factors[dims[0].factor].kind == FactorKind::NeedWhole &&
+        getLayout(operand.get().getType()).getDims()[0] == rows)
+      operand.set(getWhole(operand.get(), 0, op));
+}
+
 LogicalResult Placer::place() {
   Block &body = function.getBody().front();
   for (BlockArgument argument : body.getArguments())
     setLayout(argument, wholeLayout(argument));
+  if (rows)
+    sliceArguments();
   for (Operation &op : llvm::make_early_inc_range(body)) {
     if (auto layoutOp = dyn_cast<LayoutOpInterface>(op)) {
       if (failed(placeOp(layoutOp)))
         return failure();
-    } else if (!op.hasTrait<OpTrait::IsTerminator>()) {
+    } else if (!op.hasTrait<OpTrait::IsTerminator>() && !isa<SliceOp>(op)) {
       return op.emitOpError("has no layout rules: it cannot be placed");
     }
   }
@@ -245,16 +302,11 @@ LogicalResult Placer::place() {
   OpBuilder builder(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
     LayoutAttr layout = getLayout(operand.get().getType());
-    for (auto [dim, split] : llvm::enumerate(layout.getDims())) {
-      if (!split)
-        continue;
-      Value value = operand.get();
-      layout = layout.withDim(dim, {});
-      auto type = cast<RankedTensorType>(value.getType());
-      operand.set(AllGatherOp::create(builder, value.getLoc(),
-                                      withLayout(type, layout), value, dim,
-                                      split.getAxis()));
-    }
+    // The last dimension first: rows are then gathered at full width, which a
+    // kernel can do in one run per row.
+    for (unsigned dim = layout.getDims().size(); dim-- > 0;)
+      while (getLayout(operand.get().getType()).isSplit(dim))
+        operand.set(gather(builder, operand.get(), dim));
   }
   function.setType(FunctionType::get(context, body.getArgumentTypes(),
                                      terminator->getOperandTypes()));
@@ -262,26 +314,63 @@ LogicalResult Placer::place() {
 }
 
 namespace {
-struct PlaceTensorParallel
-    : layline::impl::PlaceTensorParallelBase<PlaceTensorParallel> {
-  using PlaceTensorParallelBase::PlaceTensorParallelBase;
+struct PlaceParallel
+    : layline::impl::PlaceParallelBase<PlaceParallel> {
+  using PlaceParallelBase::PlaceParallelBase;
+
+  /// How the tokens are dealt out; null if they are not.
+  FailureOr<SplitAttr> getRowSplit(ModuleOp module) {
+    StringRef name = cpSplit;
+    auto axis = StringAttr::get(&getContext(), kContextAxis);
+    auto kind = PartitionKind::Zigzag;
+    int64_t argument = 0;
+    if (name == "contiguous") {
+      kind = PartitionKind::Block;
+    } else if (name.consume_front("interleave")) {
+      kind = PartitionKind::Cyclic;
+      argument = 1;
+      if (!name.empty() && (!name.consume_front(":") ||
+                            name.getAsInteger(10, argument) || argument < 1))
+        argument = 0;
+    }
+    if (kind == PartitionKind::Zigzag ? name != "zigzag"
+                                      : kind == PartitionKind::Cyclic &&
+                                            argument == 0)
+      return module.emitError("tokens are to be dealt out by \"")
+             << cpSplit.getValue()
+             << "\", expected zigzag, contiguous, interleave or interleave:I "
+                "with I at least 1";
+    return cp > 1 ? SplitAttr::get(axis, kind, 1, argument) : SplitAttr();
+  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (tp < 1) {
-      module.emitError("tensor parallelism over ")
-          << tp.getValue() << " ranks, expected at least 1";
+    for (auto [name, ranks] : {std::pair<StringRef, int64_t>("tensor", tp),
+                               {"context", cp}})
+      if (ranks < 1) {
+        module.emitError() << name << " parallelism over " << ranks
+                           << " ranks, expected at least 1";
+        return signalPassFailure();
+      }
+    FailureOr<SplitAttr> rows = getRowSplit(module);
+    if (failed(rows))
       return signalPassFailure();
-    }
     if (lookupMesh(module)) {
       module.emitError("has a mesh already: it has been placed");
       return signalPassFailure();
     }
     OpBuilder builder(&getContext());
     builder.setInsertionPointToStart(module.getBody());
+    SmallVector<StringRef, 2> axes;
+    SmallVector<int64_t, 2> sizes;
+    if (cp > 1) {
+      axes.push_back(kContextAxis);
+      sizes.push_back(cp);
+    }
+    axes.push_back(kTensorAxis);
+    sizes.push_back(tp);
     MeshOp::create(builder, module.getLoc(), "mesh",
-                   builder.getStrArrayAttr({kTensorAxis}),
-                   ArrayRef<int64_t>{tp});
+                   builder.getStrArrayAttr(axes), sizes);
     for (auto function : llvm::to_vector(module.getOps<func::FuncOp>())) {
       if (function.isExternal() ||
           function->hasAttr(decoder::DecoderDialect::kReference))
@@ -305,7 +394,7 @@ struct PlaceTensorParallel
               << ", expected a ranked tensor: it cannot be placed";
           return signalPassFailure();
         }
-      Placer placer(function, tp);
+      Placer placer(function, tp, *rows);
       // One rank splits nothing.
       if (tp > 1 && (failed(placer.carrySplitsBack()) ||
                      (even && failed(placer.checkEven()))))

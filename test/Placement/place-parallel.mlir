@@ -1,4 +1,4 @@
-// RUN: layline-opt %s -split-input-file -pass-pipeline='builtin.module(place-tensor-parallel{tp=4})' | FileCheck %s
+// RUN: layline-opt %s -split-input-file -pass-pipeline='builtin.module(place-parallel{tp=4})' | FileCheck %s
 
 // Where every weight and value lives under tensor parallelism over 4 ranks.
 

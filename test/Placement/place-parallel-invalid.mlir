@@ -1,4 +1,4 @@
-// RUN: layline-opt %s -split-input-file -verify-diagnostics -pass-pipeline='builtin.module(place-tensor-parallel{tp=4 even=true})'
+// RUN: layline-opt %s -split-input-file -verify-diagnostics -pass-pipeline='builtin.module(place-parallel{tp=4 even=true})'
 
 // A program is placed once.
 // expected-error @below {{has a mesh already: it has been placed}}
