@@ -11,7 +11,8 @@ libraries=(nlohmann-json3-dev   # JSON: configurations, plans
            libvalijson-dev      # the plan's JSON Schema
            libboost-graph-dev   # minimum cuts
            libopenblas-dev)     # GEMM of the cpu device
-tests=(catch2)
+tests=(catch2
+       librapidcheck-dev)   # random programs
 packages=("${build[@]}" "${mlir[@]}" "${libraries[@]}" "${tests[@]}")
 
 if ! command -v dpkg-query >/dev/null; then
