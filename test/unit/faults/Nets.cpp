@@ -1,0 +1,144 @@
+//===- Nets.cpp - each proof asked by itself ------------------------------===//
+#include "Nets.h"
+#include "dialects/Launch/Launch.h"
+#include "layline/Driver/Pipelines.h"
+#include "layline/Lowering/Passes.h"
+#include "layline/Target/PlanJSON.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace layline;
+using namespace layline::test;
+
+std::unique_ptr<MLIRContext> test::makeContext() {
+  static std::once_flag once;
+  std::call_once(once, [] { registerAllPasses(); });
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  auto context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  return context;
+}
+
+/// Runs a check and keeps the first error that it reports.
+static Answer capture(MLIRContext *context,
+                      llvm::function_ref<LogicalResult()> check) {
+  Answer answer;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diag) {
+    if (answer.why.empty() && diag.getSeverity() == DiagnosticSeverity::Error)
+      answer.why = diag.str();
+    return success();
+  });
+  bool good = succeeded(check());
+  answer.verdict = good ? Verdict::Accepts : Verdict::Refuses;
+  if (!good && answer.why.empty())
+    answer.why = "refused without an error";
+  return answer;
+}
+
+static LogicalResult runPasses(ModuleOp module, StringRef pipeline) {
+  PassManager manager(module.getContext());
+  manager.enableVerifier(false);
+  if (failed(parsePassPipeline(pipeline, manager)))
+    return module.emitError("cannot build the pipeline ") << pipeline;
+  return manager.run(module);
+}
+
+/// A proof that says so itself has no rule for what it was given.
+static bool hasNoRule(const Answer &answer) {
+  return StringRef(answer.why).contains("has no proof and no lowering yet");
+}
+
+/// A verification pass; not asked if it is not built in.
+static Answer askPass(ModuleOp module, StringRef pass, bool onFunctions) {
+  if (!PassInfo::lookup(pass))
+    return {};
+  std::string pipeline =
+      onFunctions ? ("func.func(" + pass + ")").str() : pass.str();
+  Answer answer =
+      capture(module.getContext(), [&] { return runPasses(module, pipeline); });
+  return hasNoRule(answer) ? Answer() : answer;
+}
+
+OwningOpRef<ModuleOp> test::lowerPlanned(ModuleOp module) {
+  OwningOpRef<ModuleOp> lowered(module.clone());
+  if (failed(runPasses(*lowered, "layline-lower")))
+    return {};
+  return lowered;
+}
+
+static launch::PlanOp findPlan(ModuleOp module) {
+  auto plans = module.getOps<launch::PlanOp>();
+  return plans.empty() ? launch::PlanOp() : *plans.begin();
+}
+
+static Answer askLoader(launch::PlanOp plan) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  Answer answer =
+      capture(plan.getContext(), [&] { return printPlan(plan, os); });
+  if (answer.verdict == Verdict::Refuses)
+    return answer;
+  if (std::optional<std::string> problem = loadPlanText(text))
+    return {Verdict::Refuses, *problem};
+  return {Verdict::Accepts, ""};
+}
+
+namespace {
+/// Where the answer of a net stands.
+struct Sheet {
+  Answers answers;
+  Answer &operator[](Net net) { return answers[static_cast<unsigned>(net)]; }
+};
+} // namespace
+
+static Answers askOfPlan(ModuleOp module, launch::PlanOp plan) {
+  Sheet sheet;
+  MLIRContext *context = module.getContext();
+  sheet[Net::Types] = capture(context, [&] { return mlir::verify(module); });
+  sheet[Net::Launch] = capture(
+      context, [&] { return runPasses(module, "launch.plan(launch-verify)"); });
+  sheet[Net::Loader] = askLoader(plan);
+  return sheet.answers;
+}
+
+Answers test::askAll(ModuleOp module) {
+  if (launch::PlanOp plan = findPlan(module))
+    return askOfPlan(module, plan);
+  Sheet sheet;
+  MLIRContext *context = module.getContext();
+  sheet[Net::Types] = capture(context, [&] { return mlir::verify(module); });
+  sheet[Net::Partitions] = askPass(module, "verify-partitions", false);
+  sheet[Net::Positions] = askPass(module, "verify-positions", true);
+  sheet[Net::Sums] = askPass(module, "verify-sums", true);
+  sheet[Net::Consumers] = askPass(module, "verify-consumers", true);
+  sheet[Net::Order] = askPass(module, "verify-order", false);
+  sheet[Net::Equivalence] = askPass(module, "verify-equivalence", false);
+  if (isExactBuiltIn()) {
+    std::optional<std::string> problem = runExact(module);
+    sheet[Net::Exact] = {problem ? Verdict::Refuses : Verdict::Accepts,
+                         problem.value_or("")};
+  }
+  if (sheet[Net::Types].verdict != Verdict::Accepts)
+    return sheet.answers;
+  OwningOpRef<ModuleOp> lowered;
+  sheet[Net::Launch] = capture(context, [&] {
+    lowered = lowerPlanned(module);
+    return success(lowered && succeeded(mlir::verify(*lowered)));
+  });
+  if (sheet[Net::Launch].verdict == Verdict::Accepts)
+    sheet[Net::Loader] = askLoader(findPlan(*lowered));
+  return sheet.answers;
+}
+
+bool test::isCaughtStatically(const Answers &answers) {
+  for (unsigned net = 0; net < static_cast<unsigned>(Net::Exact); ++net)
+    if (answers[net].verdict == Verdict::Refuses)
+      return true;
+  return false;
+}
