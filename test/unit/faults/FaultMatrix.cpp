@@ -18,10 +18,11 @@ using namespace layline::test;
 
 namespace {
 
-/// A planned program, and its plan if it can be lowered.
+/// A planned program or a plan, and what the nets say of it without a fault.
 struct Subject {
   std::string name;
-  OwningOpRef<ModuleOp> planned, plan;
+  OwningOpRef<ModuleOp> module;
+  Answers clean;
 };
 
 class Matrix {
@@ -35,10 +36,10 @@ public:
   bool report() const;
 
 private:
-  bool addSubject(const std::string &model, const DecoderConfig &config,
+  bool addProgram(const std::string &model, const DecoderConfig &config,
                   const PlanChoice &plan);
-  void checkClean(ModuleOp module, const std::string &name);
-  void plant(ModuleOp module, const FaultKind &kind, const std::string &name);
+  void addSubject(std::string name, OwningOpRef<ModuleOp> module);
+  void plant(const Subject &subject, const FaultKind &kind);
 
   std::unique_ptr<MLIRContext> context;
   std::vector<std::string> models;
@@ -50,32 +51,32 @@ private:
 
 } // namespace
 
-void Matrix::checkClean(ModuleOp module, const std::string &name) {
-  Answers answers = askAll(module);
+void Matrix::addSubject(std::string name, OwningOpRef<ModuleOp> module) {
+  Answers clean = askAll(*module);
   for (unsigned net = 0; net < kNumNets; ++net)
-    if (answers[net].verdict == Verdict::Refuses)
-      gaps.insert(name + ": " + kNetNames[net] + ": " + answers[net].why);
+    if (clean[net].verdict == Verdict::Refuses)
+      gaps.insert(name + ": " + kNetNames[net] + ": " + clean[net].why);
+  subjects.push_back({std::move(name), std::move(module), std::move(clean)});
 }
 
-bool Matrix::addSubject(const std::string &model, const DecoderConfig &config,
+bool Matrix::addProgram(const std::string &model, const DecoderConfig &config,
                         const PlanChoice &plan) {
-  Subject subject;
-  subject.name = model + " tp " + std::to_string(plan.tp) + " cp " +
-                 std::to_string(plan.cp) + " " + plan.boundaries;
-  subject.planned = buildPlanned(config, plan, *context);
-  if (!subject.planned) {
-    std::cerr << subject.name << " cannot be planned\n";
+  std::string name = model + " tp " + std::to_string(plan.tp) + " cp " +
+                     std::to_string(plan.cp) + " " + plan.boundaries;
+  OwningOpRef<ModuleOp> planned = buildPlanned(config, plan, *context);
+  if (!planned) {
+    std::cerr << name << " cannot be planned\n";
     return false;
   }
-  checkClean(*subject.planned, subject.name);
+  OwningOpRef<ModuleOp> lowered;
   {
     ScopedDiagnosticHandler quiet(context.get(),
                                   [](Diagnostic &) { return success(); });
-    subject.plan = lowerPlanned(*subject.planned);
+    lowered = lowerPlanned(*planned);
   }
-  if (subject.plan)
-    checkClean(*subject.plan, subject.name + ", plan");
-  subjects.push_back(std::move(subject));
+  addSubject(name, std::move(planned));
+  if (lowered)
+    addSubject(name + ", plan", std::move(lowered));
   return true;
 }
 
@@ -99,7 +100,7 @@ bool Matrix::addModel(const std::string &name, const std::string &path,
       plan.cp = cp;
       plan.boundaries = boundaries;
       plan.maxTokens = 8192;
-      good &= addSubject(name, config, plan);
+      good &= addProgram(name, config, plan);
     }
   // Two variants.
   PlanChoice both;
@@ -107,12 +108,12 @@ bool Matrix::addModel(const std::string &name, const std::string &path,
   both.rowsFrom = 64;
   both.maxTokens = 8192;
   if (models.size() == 1)
-    good &= addSubject(name, config, both);
+    good &= addProgram(name, config, both);
   return good;
 }
 
-void Matrix::plant(ModuleOp module, const FaultKind &kind,
-                   const std::string &name) {
+void Matrix::plant(const Subject &subject, const FaultKind &kind) {
+  ModuleOp module = *subject.module;
   unsigned count = countFaultPlaces(module, kind);
   if (count == 0)
     return;
@@ -120,17 +121,16 @@ void Matrix::plant(ModuleOp module, const FaultKind &kind,
     OwningOpRef<ModuleOp> broken(module.clone());
     if (failed(injectFault(*broken, kind, place)))
       continue;
-    tally.add({&kind, place, name}, askAll(*broken));
+    Answers answers = askAll(*broken);
+    trustOnly(answers, subject.clean);
+    tally.add({&kind, place, subject.name}, answers);
   }
 }
 
 void Matrix::run() {
-  for (Subject &subject : subjects)
-    for (const FaultKind &kind : allFaultKinds()) {
-      plant(*subject.planned, kind, subject.name);
-      if (subject.plan)
-        plant(*subject.plan, kind, subject.name + ", plan");
-    }
+  for (const Subject &subject : subjects)
+    for (const FaultKind &kind : allFaultKinds())
+      plant(subject, kind);
 }
 
 std::string Matrix::page() const {

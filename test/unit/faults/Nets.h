@@ -37,10 +37,13 @@ using Answers = std::array<Answer, kNumNets>;
 /// Asks every net, one not knowing of another: of a planned program, or of a
 /// module that holds a launch.plan. The module is left as it is. Not asked is
 ///
-/// * what is not built in yet, or has no rule for a program like this;
+/// * what is not built in yet;
 /// * of a plan, what looks at programs only;
 /// * lowering and the loader of what is no legal IR: they would never see it.
 Answers askAll(mlir::ModuleOp module);
+
+/// A net that refuses the program without a fault says nothing about the fault.
+void trustOnly(Answers &answers, const Answers &clean);
 
 /// A static net refuses.
 bool isCaughtStatically(const Answers &answers);
