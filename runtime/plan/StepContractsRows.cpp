@@ -11,7 +11,8 @@ void checkEmbedding(const StepContract &c) {
   c.sameDim(c.arg("ids"), 0, output, 0);
   c.sameDim(c.arg("weight"), 1, output, 1);
   // A rank gives zeros for ids outside its rows of the table.
-  c.owesExactly(output, withAxis({}, c.axisOf(c.arg("weight"), 0)));
+  c.owesExactly(output, withAxes({}, c.axesOf(c.arg("weight"), 0)));
+  c.contiguous(c.arg("weight"), 0);
 }
 
 void checkNorm(const StepContract &c) {
@@ -51,7 +52,7 @@ void checkLinear(const StepContract &c) {
   c.sameDim(output, last, weight, 0);
   // W (sum x) = sum (W x): a sum owed by the input stays owed; a split
   // contraction owes one more.
-  c.owesExactly(output, withAxis(input.layout.owes, c.axisOf(weight, 1)));
+  c.owesExactly(output, withAxes(input.layout.owes, c.axesOf(weight, 1)));
   if (const Operand *bias = c.step.find("bias")) {
     c.dims("bias", 1);
     c.sameDim(*bias, 0, weight, 0);
@@ -146,7 +147,8 @@ void checkExperts(const StepContract &c) {
   c.heldWhole(c.arg("ids"), 1);
   // Experts of other ranks, and other parts of F, are missing from the sum.
   c.owesExactly(output,
-                withAxis(withAxis({}, c.axisOf(up, 0)), c.axisOf(up, 1)));
+                withAxes(withAxes({}, c.axesOf(up, 0)), c.axesOf(up, 1)));
+  c.contiguous(up, 0);
 }
 
 } // namespace layline::runtime
