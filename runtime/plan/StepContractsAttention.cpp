@@ -77,6 +77,8 @@ void checkAttention(const StepContract &c) {
     c.dims(name, 3);
   c.dims("positions", 1);
   c.dims("key_positions", 1);
+  for (const char *name : {"query", "keys", "values"})
+    c.contiguous(c.arg(name), 1);
   c.owesNothing(query);
   c.owesNothing(output);
   c.owesNothing(c.arg("positions"));
@@ -93,8 +95,6 @@ void checkAttention(const StepContract &c) {
   c.sameDim(query, 0, output, 0);
   c.sameDim(query, 1, output, 1);
   c.sameDim(query, 0, c.arg("positions"), 0);
-  for (const char *name : {"query", "keys", "values"})
-    c.contiguous(c.arg(name), 1);
   checkHeadsAtHand(c);
 }
 

@@ -6,13 +6,13 @@ void checkEmbedding(const StepContract &c) {
   c.dims("ids", 1);
   c.dims("weight", 2);
   c.dims("output", 2);
+  c.contiguous(c.arg("weight"), 0);
   c.owesNothing(c.arg("ids"));
   const Operand &output = c.arg("output");
   c.sameDim(c.arg("ids"), 0, output, 0);
   c.sameDim(c.arg("weight"), 1, output, 1);
   // A rank gives zeros for ids outside its rows of the table.
   c.owesExactly(output, withAxes({}, c.axesOf(c.arg("weight"), 0)));
-  c.contiguous(c.arg("weight"), 0);
 }
 
 void checkNorm(const StepContract &c) {
@@ -136,6 +136,7 @@ void checkExperts(const StepContract &c) {
   for (const char *name : {"input", "ids", "weights"})
     c.owesNothing(c.arg(name));
   c.sameDims(c.arg("gate"), up);
+  c.contiguous(up, 0);
   c.sameDim(up, 0, down, 0);
   c.sameDim(up, 1, down, 2);
   c.sameDim(input, 1, up, 2);
@@ -148,7 +149,6 @@ void checkExperts(const StepContract &c) {
   // Experts of other ranks, and other parts of F, are missing from the sum.
   c.owesExactly(output,
                 withAxes(withAxes({}, c.axesOf(up, 0)), c.axesOf(up, 1)));
-  c.contiguous(up, 0);
 }
 
 } // namespace layline::runtime
