@@ -58,17 +58,22 @@ Links simplify(const Links &links) {
 bool proveEqual(const Links &first, const Links &second, Proof &proof) {
   if (first.size() != second.size())
     return false;
-  proof.method = "equal";
+  std::string method = "equal";
   for (size_t i = 0; i < first.size(); ++i) {
     LinkComparison comparison(first[i], second[i]);
     if (comparison.prove(proof.queries))
       continue;
     if (!comparison.proveByPeriods())
       return false;
-    proof.method = "periods";
+    method = "periods";
   }
+  proof.method = method;
   proof.proved = true;
   return true;
+}
+
+std::string countRows(size_t count) {
+  return std::to_string(count) + (count == 1 ? " local row" : " local rows");
 }
 
 Proof openProof(int64_t last) {
@@ -96,8 +101,8 @@ Proof layline::proveSameRows(const Links &first, const Links &second) {
               ? text + ", local row " + std::to_string(found->row) +
                     " is token " + std::to_string(*found->first) + ", not " +
                     std::to_string(*found->second)
-              : text + " there are " + std::to_string(found->firstSize) +
-                    " local rows, not " + std::to_string(found->secondSize);
+              : text + " there are " + countRows(found->firstSize) + ", not " +
+                    std::to_string(found->secondSize);
     }
     proof.queries = queries;
   }
@@ -116,7 +121,7 @@ static std::optional<std::string> findWrongPlace(const Link &link,
       auto held = getLinkItems(link, last, rank);
       if (!held)
         return "the parts have no value";
-      for (int64_t item : *held) {
+      for (const int64_t &item : *held) {
         if (item != place)
           return introduce(link.axis, link.ranks, last) + "row " +
                  std::to_string(place) + " of the result is item " +
@@ -193,7 +198,10 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
                       "be proved");
   Links a = simplify(rows), b = simplify(claim.rows);
   bool isSame = proveEqual(a, b, proof);
-  proof.proved &= !wrongPast;
+  if (wrongPast) {
+    proof.proved = false;
+    proof.method.clear();
+  }
   // The smallest: a wrong row shows without a past, a wrong offset with it.
   int64_t last = 0;
   std::optional<Difference> found;
@@ -227,9 +235,8 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
   } else if (found) {
     proof.problem = comparison.introduce(found->tokens) + "on " +
                     comparison.getPoints().rankName(found->coordinates) +
-                    " there are " + std::to_string(found->firstSize) +
-                    " local rows and " + std::to_string(found->secondSize) +
-                    " positions";
+                    " there are " + countRows(found->firstSize) + " and " +
+                    std::to_string(found->secondSize) + " positions";
   }
   proof.seconds = watch.seconds();
   return proof;
