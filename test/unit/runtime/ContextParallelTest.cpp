@@ -250,7 +250,8 @@ TEST_CASE("slices and collectives of segmented ranges along every dimension",
   std::int64_t unit = dim == 0 ? 1 : kUnit;
   Json outer = interleave == 0 ? b.zigzag(extent, unit)
                                : b.cyclic(extent, interleave, unit),
-       inner = b.within(outer), inputs = b.block(kWidth, 1, "cp");
+       inner = b.within(outer),
+       inputs = dim == 1 ? outer : b.block(kWidth, 1, "cp");
   std::string table = b.weight("t", {64, kWidth}, {nullptr, nullptr}),
               a = b.weight("a", {kWidth, kWidth}, {nullptr, inputs});
   b.variant("v", 1, 64);
