@@ -123,6 +123,7 @@ void checkSegments(const Plan &plan, int index, std::int64_t extent,
     const Segment &segment = range.segments[i];
     Part found{evaluate(segment.begin, environment),
                evaluate(segment.size, environment)};
+    checkedAdd(found.begin, found.size, "end of a part");
     // Where an empty part begins does not matter.
     if (found.size != expected[i].size ||
         (expected[i].size > 0 && found.begin != expected[i].begin))

@@ -83,12 +83,13 @@ int rangeOf(const Plan &plan, const std::string &id) {
 
 /// y = table[ids], its rows split over cp and then over tp.
 PlanBuilder rowsOnly(std::int64_t tp, std::int64_t cp,
-                     const std::function<Json(PlanBuilder &)> &rows) {
-  PlanBuilder builder(tp, 64, "f64");
+                     const std::function<Json(PlanBuilder &)> &rows,
+                     std::int64_t maxTokens = 64) {
+  PlanBuilder builder(tp, maxTokens, "f64");
   builder.addContextAxis(cp);
   Json outer = rows(builder), inner = builder.within(outer);
   std::string table = builder.weight("t", {64, 3}, {nullptr, nullptr});
-  builder.variant("v", 1, 64);
+  builder.variant("v", 1, maxTokens);
   std::string ids = builder.input("input_ids", inner);
   std::string y = builder.buffer({"tokens", 3}, {inner, nullptr});
   builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", y}});
@@ -200,6 +201,19 @@ TEST_CASE("every item is dealt out once", "[context]") {
     }
 }
 
+TEST_CASE("a buffer has room for the rank with most rows", "[context]") {
+  // Parts of 1, 1, 1, 0: the second rank has two rows, the first has one.
+  Json plan = rowsOnly(
+                  1, 2, [](PlanBuilder &b) { return b.zigzag("tokens"); }, 3)
+                  .finish();
+  REQUIRE(findings(plan) == "");
+  for (Json &buffer : plan["variants"][0]["buffers"])
+    if (buffer.contains("bytes"))
+      buffer["bytes"] = 24;
+  CHECK_THAT(findings(plan),
+             Contains("buffer 'b1': has 24 bytes; 3 tokens need 48"));
+}
+
 TEST_CASE("inputs and outputs split twice", "[context]") {
   auto interleave = GENERATE(0, 1, 3);
   TestEngine engine(rowsOnly(2, 3, [&](PlanBuilder &b) {
@@ -236,7 +250,8 @@ TEST_CASE("slices and collectives of segmented ranges along every dimension",
   std::int64_t unit = dim == 0 ? 1 : kUnit;
   Json outer = interleave == 0 ? b.zigzag(extent, unit)
                                : b.cyclic(extent, interleave, unit),
-       inner = b.within(outer), inputs = b.block(kWidth, 1, "cp");
+       inner = b.within(outer),
+       inputs = dim == 1 ? outer : b.block(kWidth, 1, "cp");
   std::string table = b.weight("t", {64, kWidth}, {nullptr, nullptr}),
               a = b.weight("a", {kWidth, kWidth}, {nullptr, inputs});
   b.variant("v", 1, 64);

@@ -505,6 +505,18 @@ TEST_CASE("ranges that are not what they say are refused", "[plan]") {
        {"another axis",
         [](Json &p) { segment(p, kNested)["size"] = "rank.cp"; },
         "uses the rank on axis 'cp'; the range is over axis 'tp'"},
+       {"a part that ends beyond all numbers",
+        [](Json &p) {
+          segment(p, kZigzag) = {{"begin", 9223372036854775807}, {"size", 1}};
+        },
+        "end of a part overflows"},
+       {"parts whose sum is beyond all numbers",
+        [](Json &p) {
+          for (int n : {0, 1})
+            segment(p, kZigzag, n) = {{"begin", 0},
+                                      {"size", 9223372036854775807}};
+        },
+        "size of a part overflows"},
        {"nested parts that are wrong only when uneven",
         [](Json &p) {
           Json rows = {"ceildiv", {"size", kZigzag}, 2};
