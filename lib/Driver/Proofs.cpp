@@ -36,10 +36,9 @@ std::string layline::printProofs(const std::vector<ProofRecord> &proofs) {
       json.attribute("method", proof.method);
       json.attribute("covers", proof.covers);
       // A thousandth is enough, and the same on every machine to read.
-      json.attribute("ms",
-                     static_cast<double>(
-                         static_cast<int64_t>(proof.milliseconds * 1000)) /
-                         1000);
+      json.attribute("ms", static_cast<double>(static_cast<int64_t>(
+                               proof.milliseconds * 1000)) /
+                               1000);
     });
   }
   os << "\n]}\n";

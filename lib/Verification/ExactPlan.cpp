@@ -51,10 +51,10 @@ private:
 static Expr toExpr(const runtime::Expr &expr) {
   using Op = runtime::Expr::Op;
   static const std::map<Op, Expr::Op> ops = {
-      {Op::Add, Expr::Op::Add},           {Op::Sub, Expr::Op::Sub},
-      {Op::Mul, Expr::Op::Mul},           {Op::FloorDiv, Expr::Op::FloorDiv},
-      {Op::CeilDiv, Expr::Op::CeilDiv},   {Op::Mod, Expr::Op::Mod},
-      {Op::Min, Expr::Op::Min},           {Op::Max, Expr::Op::Max}};
+      {Op::Add, Expr::Op::Add},         {Op::Sub, Expr::Op::Sub},
+      {Op::Mul, Expr::Op::Mul},         {Op::FloorDiv, Expr::Op::FloorDiv},
+      {Op::CeilDiv, Expr::Op::CeilDiv}, {Op::Mod, Expr::Op::Mod},
+      {Op::Min, Expr::Op::Min},         {Op::Max, Expr::Op::Max}};
   switch (expr.op) {
   case Op::Constant:
     return Expr(expr.value);
@@ -152,8 +152,7 @@ exact::ValueId PlanProgram::readWeight(int index) {
   attrs.weight.isStacked = !weight.stackName.empty();
   if (weight.rows)
     attrs.weight.rows = Segment{weight.rows->begin, weight.rows->size};
-  exact::Op &op =
-      program.addOp(OpKind::Weight, {}, {*value}, std::move(attrs));
+  exact::Op &op = program.addOp(OpKind::Weight, {}, {*value}, std::move(attrs));
   op.location = "weight " + weight.id;
   return *value;
 }
@@ -338,12 +337,11 @@ void PlanProgram::addOp(const Step &step) {
         continue;
       }
       outputs.push_back(&operand);
-      results.push_back(
-          newValue(operand.shape, operand.layout, operand.dtype));
+      results.push_back(newValue(operand.shape, operand.layout, operand.dtype));
     }
-  exact::Op &op = program.addOp(toKind(step.kind), std::move(operands),
-                                std::vector<exact::ValueId>(results),
-                                toAttributes(step));
+  exact::Op &op =
+      program.addOp(toKind(step.kind), std::move(operands),
+                    std::vector<exact::ValueId>(results), toAttributes(step));
   op.place = step.place;
   op.location = "step " + step.id;
   op.names = step.names;

@@ -173,8 +173,8 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
       .Case([](SplitHeadsOp) { return OpKind::SplitHeads; })
       .Case([](MergeHeadsOp) { return OpKind::MergeHeads; })
       .Case([&](RopeOp op) {
-        Attribute key = ArrayAttr::get(op.getContext(),
-                                       {op.getTable(), op.getStyleAttr()});
+        Attribute key =
+            ArrayAttr::get(op.getContext(), {op.getTable(), op.getStyleAttr()});
         auto &table = tables[key];
         if (!table)
           table = std::make_shared<const exact::RopeTable>(toTable(op));

@@ -240,6 +240,8 @@ void VariantParser::parseArguments(const Cursor &at, Step &step) {
 }
 
 void VariantParser::parseNames(const Cursor &at, Step &step) {
+  if (at.has("loc"))
+    step.place = at.at("loc").string();
   if (!at.has("names"))
     return;
   Cursor names = at.at("names");

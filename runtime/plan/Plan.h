@@ -193,6 +193,7 @@ struct Step {
   std::string id;
   StepKind kind = StepKind::Add;
   int stream = 0;
+  std::string place; ///< in the model: "layer.0.q_proj", may be empty
   /// By output operand in the order of the arguments; empty, or "" for one that
   /// nobody asked for.
   std::vector<std::string> names;

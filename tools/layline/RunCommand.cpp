@@ -126,10 +126,10 @@ bool Run::bindPrefix(const safetensors::File &file, int64_t first) {
     if (!check(layline_plan_cache(engine.get(), i, &info)))
       return false;
     if (info.is_integer) {
-      std::vector<int64_t> positions(static_cast<size_t>(past));
-      std::iota(positions.begin(), positions.end(), first - past);
+      std::vector<int64_t> cached(static_cast<size_t>(past));
+      std::iota(cached.begin(), cached.end(), first - past);
       if (!check(layline_cache_bind(engine.get(), info.id, LAYLINE_I64,
-                                    positions.data(), past)))
+                                    cached.data(), past)))
         return false;
       continue;
     }
@@ -176,10 +176,10 @@ bool Run::bindInputs(const safetensors::File &file) {
   if (!file.find("input_ids"))
     return fail("input_ids: not found, expected the token ids, [tokens] or "
                 "[1, tokens]");
-  auto given = file.readI64("input_ids", error);
-  if (!given)
+  auto tokenIds = file.readI64("input_ids", error);
+  if (!tokenIds)
     return fail(error);
-  ids = *given;
+  ids = *tokenIds;
   int64_t rows = static_cast<int64_t>(ids.size());
   positions.resize(ids.size());
   std::iota(positions.begin(), positions.end(), int64_t(0));
@@ -289,6 +289,11 @@ int Run::operator()() {
   auto input = open(arguments.input);
   if (!input || !bindInputs(*input))
     return exitCode;
+  if (arguments.chunk.value_or(1) < 1) {
+    std::cerr << "--chunk: found " << *arguments.chunk
+              << ", expected at least 1\n";
+    return Unusable;
+  }
   if (!arguments.check.empty() && !(reference = open(arguments.check)))
     return exitCode;
   for (int64_t first = 0; first < tokens;) {
