@@ -42,6 +42,9 @@ void exact::expertsKernel(KernelCall &call) {
   std::vector<Element> inner(features);
   for (int64_t t = 0; t < rows; ++t)
     for (int64_t k = 0; k < slots; ++k) {
+      if (!isSampled(call, call.op.operands[3], ids.data()[t * slots + k]))
+        return call.fail("id " + std::to_string(ids.data()[t * slots + k]) +
+                         " of row " + std::to_string(t) + " is no expert");
       // Experts of other ranks are skipped: the result owes the sum.
       int64_t e = experts.find(int64_t(ids.data()[t * slots + k]));
       if (e < 0)

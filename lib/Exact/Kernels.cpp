@@ -43,6 +43,12 @@ Element exact::garbage(const KernelCall &call, uint64_t index) {
       .element();
 }
 
+bool exact::isSampled(const KernelCall &call, ValueId value, Element index) {
+  const Items *items = call.sampled.items[value][0];
+  return !items ||
+         std::binary_search(items->begin(), items->end(), int64_t(index));
+}
+
 Tensor exact::take(const KernelCall &call, const LocalTensor &from,
                    unsigned dim, const std::vector<int64_t> &positions,
                    int64_t size) {

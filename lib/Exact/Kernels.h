@@ -72,6 +72,10 @@ void runKernel(KernelCall &call);
 /// op, `row` elements for each index.
 Element garbage(const KernelCall &call, uint64_t index);
 
+/// Whether `index` is an element of the first dimension of the whole value, one
+/// that is run.
+bool isSampled(const KernelCall &call, ValueId value, Element index);
+
 /// The elements at `positions` of a dimension; behind them garbage up to
 /// `size`.
 Tensor take(const KernelCall &call, const LocalTensor &from, unsigned dim,

@@ -136,8 +136,9 @@ void exact::routerKernel(KernelCall &call) {
     const Element *x = logits.data() + t * count;
     for (int64_t e = 0; e < count; ++e)
       order[e] = e;
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return x[a] > x[b]; });
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return x[a] != x[b] ? x[a] > x[b] : a < b;
+    });
     auto score = [&](int64_t e) {
       return Hasher(function).add(x[e]).element();
     };

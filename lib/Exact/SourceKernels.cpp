@@ -89,6 +89,9 @@ void exact::embeddingKernel(KernelCall &call) {
   LocalTensor::Data data;
   data.reserve(ids.count() * width);
   for (int64_t t = 0; t < ids.count(); ++t) {
+    if (!isSampled(call, call.op.operands[1], ids.data()[t]))
+      return call.fail("id " + std::to_string(ids.data()[t]) + " of row " +
+                       std::to_string(t) + " is none that was asked for");
     int64_t row = rows.find(int64_t(ids.data()[t]));
     for (int64_t i = 0; i < width; ++i)
       // Entries of other ranks are zero here: the result owes the sum.
