@@ -35,8 +35,11 @@ Tensor attend(const KernelCall &call, const Head &head) {
   const LocalTensor &positions = call.in(3), &keyPositions = call.in(4);
   int64_t rows = head.query->dim(0), keys = head.keys->dim(0);
   int64_t width = head.query->dim(1), valueWidth = head.values->dim(1);
+  // Windows are longer than a run; so the function knows the mask's kind too.
   Hasher function("attention");
-  function.add(call.attrs().factor);
+  function.add(call.attrs().factor)
+      .add(uint64_t(call.attrs().isCausal))
+      .add(uint64_t(call.attrs().window.value_or(-1)));
   LocalTensor::Data data(rows * valueWidth);
   std::vector<Element> denominators(rows);
   std::vector<DotProduct> numerators(valueWidth);

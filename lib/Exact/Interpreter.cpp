@@ -8,9 +8,6 @@ using namespace layline::exact;
 
 namespace {
 
-/// Meshes beyond this are a mistake.
-constexpr int64_t kMostRanks = 4096;
-
 void addRope(const RopeTable &table, Hasher &hasher) {
   auto addNumbers = [&](const RopeTable::Numbers &numbers) {
     hasher.add(numbers.factor).add(uint64_t(numbers.inverseFrequencies.size()));
@@ -252,11 +249,6 @@ bool Interpreter::Executor::runOp(size_t index) {
 }
 
 Execution Interpreter::Executor::execute() {
-  for (const Axis &axis : program.axes)
-    if (axis.size < 1 || ranks < 1 || ranks > kMostRanks) {
-      execution.fault = {0, 0, "the mesh has no sensible size"};
-      return execution;
-    }
   for (size_t index = 0; index < program.ops.size(); ++index) {
     if (!runOp(index))
       break;
@@ -275,5 +267,9 @@ Interpreter::~Interpreter() = default;
 
 Execution Interpreter::run(const Run &run, Memo &memo,
                            const Observer &observe) const {
-  return Executor(*prepared, run, memo, observe).execute();
+  if (prepared->sampled.program->hasSensibleMesh())
+    return Executor(*prepared, run, memo, observe).execute();
+  Execution execution;
+  execution.fault = {0, 0, "the mesh has no sensible size"};
+  return execution;
 }

@@ -46,6 +46,17 @@ const char *exact::kindName(OpKind kind) {
   return names[static_cast<unsigned>(kind)];
 }
 
+bool Program::hasSensibleMesh() const {
+  constexpr int64_t kMostRanks = 4096;
+  int64_t ranks = 1;
+  for (const Axis &axis : axes) {
+    if (axis.size < 1 || axis.size > kMostRanks / ranks)
+      return false;
+    ranks *= axis.size;
+  }
+  return true;
+}
+
 int64_t Program::ranks() const {
   int64_t ranks = 1;
   for (const Axis &axis : axes)

@@ -103,6 +103,8 @@ void Sampler::addParts(unsigned node, const Program &program,
 
 void Sampler::addSplits(size_t index) {
   const Program &program = *programs[index];
+  if (!program.hasSensibleMesh())
+    return; // it will not run
   Hasher mesh("mesh");
   for (const Axis &axis : program.axes)
     mesh.add(uint64_t(axis.size));

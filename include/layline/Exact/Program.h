@@ -180,6 +180,8 @@ struct Program {
   std::vector<ValueId> outputs;
   std::vector<CacheContent> caches;
 
+  /// Sizes of at least 1, and no more ranks than anybody has.
+  bool hasSensibleMesh() const;
   int64_t ranks() const;
   std::vector<int64_t> coordinates(int64_t rank) const;
   /// The ranks that differ from `rank` in `over` only, itself included, in
