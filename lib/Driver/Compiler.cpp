@@ -1,5 +1,6 @@
 //===- Compiler.cpp - a model's config to a verified launch plan ----------===//
 #include "layline/Driver/Compiler.h"
+#include "Prover.h"
 #include "Reports.h"
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Cost/Targets.h"
@@ -31,7 +32,7 @@ namespace {
 class Compiler {
 public:
   Compiler(const CompileRequest &request, Compilation &result)
-      : request(request), result(result) {}
+      : request(request), result(result), prover(result.proofs) {}
   void run();
 
 private:
@@ -46,6 +47,7 @@ private:
 
   const CompileRequest &request;
   Compilation &result;
+  Prover prover;
   DecoderConfig config;
   ProgramSource source;
   std::unique_ptr<MLIRContext> context;
@@ -209,6 +211,9 @@ bool Compiler::emit() {
   if (plans.empty())
     return fail(CompileStatus::Refused, "lowering gave no plan");
   launch::PlanOp plan = *plans.begin();
+  auto variants = plan.getBody().getOps<launch::VariantOp>();
+  plan.setProof(prover.getFinalDigest(
+      static_cast<size_t>(std::distance(variants.begin(), variants.end()))));
   llvm::raw_string_ostream os(result.plan);
   if (failed(printPlan(plan, os)))
     return fail(CompileStatus::Refused, "the plan cannot be printed");
@@ -263,9 +268,8 @@ void Compiler::run() {
     return;
   PlannedProgram planned;
   if (!phase("proofs", [&] {
-        return runPasses([&](OpPassManager &manager) {
-                 buildVerificationPipeline(manager);
-               }) &&
+        return prover.proveStatic(*module, /*all=*/false) &&
+               prover.addPrograms(*module) &&
                succeeded(planned.collect(*module));
       }))
     return;
@@ -284,6 +288,15 @@ void Compiler::run() {
         return true;
       }))
     return;
+  auto report = [&](const std::string &message) {
+    result.messages += message + "\n";
+  };
+  if (!phase("exact", [&] {
+        return prover.addPlan(result.plan, "plan.json", report) &&
+               prover.proveExact(report);
+      }))
+    return;
+  result.proof = printProofs(result.proofs);
   result.status = CompileStatus::Good;
 }
 
