@@ -263,6 +263,7 @@ Execution Interpreter::Executor::execute() {
 
 Interpreter::Interpreter(const SampledProgram &sampled)
     : prepared(std::make_unique<const Prepared>(sampled)) {}
+Interpreter::Interpreter(Interpreter &&) noexcept = default;
 Interpreter::~Interpreter() = default;
 
 Execution Interpreter::run(const Run &run, Memo &memo,

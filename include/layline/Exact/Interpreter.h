@@ -49,6 +49,7 @@ class Interpreter {
 public:
   /// The sampled program outlives the interpreter.
   explicit Interpreter(const SampledProgram &sampled);
+  Interpreter(Interpreter &&) noexcept;
   ~Interpreter();
 
   /// Values are dropped after their last use; what is to stay, `observe` keeps.
