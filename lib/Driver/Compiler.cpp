@@ -1,5 +1,6 @@
 //===- Compiler.cpp - a model's config to a verified launch plan ----------===//
 #include "layline/Driver/Compiler.h"
+#include "Prover.h"
 #include "Reports.h"
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Cost/Targets.h"
@@ -31,7 +32,7 @@ namespace {
 class Compiler {
 public:
   Compiler(const CompileRequest &request, Compilation &result)
-      : request(request), result(result) {}
+      : request(request), result(result), prover(result.proofs) {}
   void run();
 
 private:
@@ -46,6 +47,7 @@ private:
 
   const CompileRequest &request;
   Compilation &result;
+  Prover prover;
   DecoderConfig config;
   ProgramSource source;
   std::unique_ptr<MLIRContext> context;
@@ -89,6 +91,21 @@ bool Compiler::checkRequest() {
   if (request.tp < 1 || request.tp > kMostRanks)
     return bad("--tp: found " + Twine(request.tp) + ", expected 1 to " +
                Twine(kMostRanks));
+  if (request.cp < 1 || request.tp * request.cp > kMostRanks)
+    return bad("--cp: found " + Twine(request.cp) + " with --tp " +
+               Twine(request.tp) + ", expected 1 to " +
+               Twine(kMostRanks / request.tp));
+  StringRef interleave = request.cpSplit;
+  int64_t run = 1;
+  bool isInterleave =
+      interleave.consume_front("interleave") &&
+      (interleave.empty() || (interleave.consume_front(":") &&
+                              !interleave.getAsInteger(10, run) && run >= 1));
+  if (!isInterleave && request.cpSplit != "zigzag" &&
+      request.cpSplit != "contiguous")
+    return bad("--cp-split: found '" + request.cpSplit +
+               "', expected zigzag, contiguous, interleave or interleave:I "
+               "with I at least 1");
   if (request.minTokens < 1 || request.maxTokens < request.minTokens ||
       request.maxTokens > kMostTokens)
     return bad("--tokens: found " + Twine(request.minTokens) + ":" +
@@ -194,6 +211,9 @@ bool Compiler::emit() {
   if (plans.empty())
     return fail(CompileStatus::Refused, "lowering gave no plan");
   launch::PlanOp plan = *plans.begin();
+  auto variants = plan.getBody().getOps<launch::VariantOp>();
+  plan.setProof(prover.getFinalDigest(
+      static_cast<size_t>(std::distance(variants.begin(), variants.end()))));
   llvm::raw_string_ostream os(result.plan);
   if (failed(printPlan(plan, os)))
     return fail(CompileStatus::Refused, "the plan cannot be printed");
@@ -209,6 +229,8 @@ void Compiler::run() {
     return;
   PlacementOptions placement;
   placement.tp = request.tp;
+  placement.cp = request.cp;
+  placement.cpSplit = request.cpSplit;
   placement.even = request.even;
   if (!phase("placement",
              [&] {
@@ -227,9 +249,14 @@ void Compiler::run() {
   planning.minTokens = request.minTokens;
   planning.maxTokens = request.maxTokens;
   planning.boundaries = request.boundaries;
-  planning.rowsFrom =
-      threshold.never ? request.maxTokens + 1 : threshold.tokens;
+  // What the ranks of "tp" reduce is a part of the tokens.
+  planning.rowsFrom = threshold.never ? request.maxTokens + 1
+                                      : (threshold.tokens - 1) * request.cp + 1;
   planning.rowsFromWhy = threshold.reason;
+  if (request.cp > 1 && !threshold.never)
+    planning.rowsFromWhy += ", of which each of the " +
+                            std::to_string(request.cp) +
+                            " context-parallel parts sees its share";
   planning.fuse = request.fuse;
   if (!phase("planning",
              [&] {
@@ -241,9 +268,8 @@ void Compiler::run() {
     return;
   PlannedProgram planned;
   if (!phase("proofs", [&] {
-        return runPasses([&](OpPassManager &manager) {
-                 buildVerificationPipeline(manager);
-               }) &&
+        return prover.proveStatic(*module, /*all=*/false) &&
+               prover.addPrograms(*module) &&
                succeeded(planned.collect(*module));
       }))
     return;
@@ -262,6 +288,15 @@ void Compiler::run() {
         return true;
       }))
     return;
+  auto report = [&](const std::string &message) {
+    result.messages += message + "\n";
+  };
+  if (!phase("exact", [&] {
+        return prover.addPlan(result.plan, "plan.json", report) &&
+               prover.proveExact(report);
+      }))
+    return;
+  result.proof = printProofs(result.proofs);
   result.status = CompileStatus::Good;
 }
 

@@ -43,6 +43,7 @@ void layline::buildPlanningPipeline(OpPassManager &manager,
 void layline::buildVerificationPipeline(OpPassManager &manager) {
   manager.addPass(createVerifyPartitions());
   OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createVerifyCoverage());
   function.addPass(createVerifyPositions());
   function.addPass(createVerifySums());
   manager.addPass(createVerifyEquivalence());
@@ -67,5 +68,8 @@ void layline::registerAllPasses() {
       buildPlanningPipeline);
   PassPipelineRegistration<>("layline-verify",
                              "Prove placed and planned programs",
-                             buildVerificationPipeline);
+                             [](OpPassManager &manager) {
+                               buildVerificationPipeline(manager);
+                               manager.addPass(createVerifyExact());
+                             });
 }

@@ -7,8 +7,6 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::launch;
 
-
-
 StringRef layline::getTypeName(Type type) {
   if (type.isBF16())
     return "bf16";
@@ -104,6 +102,14 @@ void PlanPrinter::printHead() {
   json.object([&] {
     json.field("name", plan.getTarget());
     json.field("dtype", getTypeName(plan.getDtype()));
+  });
+  if (!plan.getProof())
+    return;
+  json.breakLine(2);
+  json.key("proof");
+  json.object([&] {
+    json.field("digest", *plan.getProof());
+    json.field("file", "proof.json");
   });
 }
 

@@ -3,6 +3,7 @@
 #define LAYLINE_DRIVER_COMPILER_H
 
 #include "layline/Cost/WireBytes.h"
+#include "layline/Driver/Proofs.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,7 +13,11 @@ namespace layline {
 
 struct CompileRequest {
   std::string config; ///< path of config.json
-  int64_t tp = 1;
+  /// Ranks of the two mesh axes: the mesh has tp * cp cards. Engines that count
+  /// "TP" over all cards of a replica call that product tp_size; `tp` is what
+  /// is left of it for heads: attention TP = tp_size / DP / CP.
+  int64_t tp = 1, cp = 1;
+  std::string cpSplit = "zigzag"; ///< contiguous, interleave, interleave:I
   std::string target = "cpu";
   int64_t minTokens = 1, maxTokens = 8192;
   std::string boundaries = "auto";    ///< auto, rows, whole
@@ -66,12 +71,14 @@ struct Compilation {
   std::string messages;
   std::string plan;      ///< plan.json
   std::string decisions; ///< decisions.json
+  std::string proof;     ///< proof.json
   std::vector<std::string> assumptions;
   std::string modelType;
   int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, experts = 0;
   std::string dtype;
   int64_t weightBytes = 0; ///< on the rank that holds most
   std::vector<VariantReport> variants;
+  std::vector<ProofRecord> proofs;
   std::vector<PhaseTime> times;
 };
 

@@ -10,15 +10,30 @@ def VerifyPartitions : Pass<"verify-partitions", "::mlir::ModuleOp"> {
     For each split that occurs in a type, and for its number of items (for rows:
     every number of tokens at once), proves from the very expressions that the
     launch plan will print that the parts are disjoint and complete, also where
-    they are uneven or empty:
+    they are uneven or empty. The count and the rank are unknowns of integer
+    formulas, whose negations have no solution (MLIR Presburger): the cost does
+    not grow with the number of ranks. Splits that follow one another are proved
+    one by one, for any number of items. A `readers` cover is compared with the
+    KV heads that each rank's query heads read. A failure names the smallest
+    count, an item and who holds it. Axes that split or owe are axes of the
+    mesh.
+  }];
+}
 
-      begin(0) = 0, size(k) >= 0, begin(k) + size(k) = begin(k+1),
-      begin(p-1) + size(p-1) = n
+def VerifyCoverage : Pass<"verify-coverage", "::mlir::func::FuncOp"> {
+  let summary = "Every point of every op's grid is computed once, and attention sees its keys.";
+  let description = [{
+    The results of an op are a grid: token x head x width of attention, token x
+    feature of a product. Proves for every number of tokens that each point is
+    computed by exactly one rank of each group of replicas: the parts of every
+    dimension are disjoint and complete, and no axis splits two dimensions, so
+    parts meet in all combinations. One axis for two dimensions gives the
+    diagonal blocks only; the message has a token and a head that nobody
+    computes.
 
-    for all n >= 0, by integer emptiness of the negations (MLIR Presburger). A
-    `readers` cover is compared with the KV heads that each rank's query heads
-    read. A failure names the smallest count and rank found. Axes that split or
-    owe are axes of the mesh.
+    For attention: each rank has exactly the KV heads that its query heads read,
+    and every (query, key) pair that the mask asks for has its key at the query's
+    rank. Both are proved from the layouts, not from the op's factor model.
   }];
 }
 
@@ -54,6 +69,24 @@ def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
     attribute `decoder.reference`), on the same inputs.
 
     Nothing is enumerated: this holds for all sizes and token counts.
+  }];
+}
+
+def VerifyExact : Pass<"verify-exact", "::mlir::ModuleOp"> {
+  let summary = "Planned programs, run on all ranks, give what the imported one gives.";
+  let description = [{
+    Runs the imported program on one device and the planned ones on all ranks
+    over the prime field 2^61 - 1, at token counts at the edges of the splits,
+    with and without a history. Linear ops are exact there, whatever the order
+    of a sum; a non-linear function is a keyed hash of exactly what it may
+    depend on, inside the shape of the real formula. What is returned, cached
+    and recorded must be equal on all ranks, with no tolerance: a program that
+    differs passes with a probability below 2^-47.
+
+    Ops run on the data that ranks hold, by position, and not by what types say:
+    programs whose verifiers fail are run as well. The message names the first
+    value that differs, with its rank and row, and where it is computed in both
+    programs.
   }];
 }
 
