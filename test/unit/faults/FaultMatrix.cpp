@@ -23,6 +23,7 @@ struct Subject {
   std::string name;
   OwningOpRef<ModuleOp> module;
   Answers clean;
+  ModuleOp imported; ///< of a plan: what it was lowered from
 };
 
 class Matrix {
@@ -38,7 +39,8 @@ public:
 private:
   bool addProgram(const std::string &model, const DecoderConfig &config,
                   const PlanChoice &plan);
-  void addSubject(std::string name, OwningOpRef<ModuleOp> module);
+  void addSubject(std::string name, OwningOpRef<ModuleOp> module,
+                  ModuleOp imported = {});
   void plant(const Subject &subject, const FaultKind &kind);
 
   std::unique_ptr<MLIRContext> context;
@@ -51,12 +53,14 @@ private:
 
 } // namespace
 
-void Matrix::addSubject(std::string name, OwningOpRef<ModuleOp> module) {
-  Answers clean = askAll(*module);
+void Matrix::addSubject(std::string name, OwningOpRef<ModuleOp> module,
+                        ModuleOp imported) {
+  Answers clean = askAll(*module, imported);
   for (unsigned net = 0; net < kNumNets; ++net)
     if (clean[net].verdict == Verdict::Refuses)
       gaps.insert(name + ": " + kNetNames[net] + ": " + clean[net].why);
-  subjects.push_back({std::move(name), std::move(module), std::move(clean)});
+  subjects.push_back(
+      {std::move(name), std::move(module), std::move(clean), imported});
 }
 
 bool Matrix::addProgram(const std::string &model, const DecoderConfig &config,
@@ -74,9 +78,10 @@ bool Matrix::addProgram(const std::string &model, const DecoderConfig &config,
                                   [](Diagnostic &) { return success(); });
     lowered = lowerPlanned(*planned);
   }
+  ModuleOp imported = *planned;
   addSubject(name, std::move(planned));
   if (lowered)
-    addSubject(name + ", plan", std::move(lowered));
+    addSubject(name + ", plan", std::move(lowered), imported);
   return true;
 }
 
@@ -121,7 +126,7 @@ void Matrix::plant(const Subject &subject, const FaultKind &kind) {
     OwningOpRef<ModuleOp> broken(module.clone());
     if (failed(injectFault(*broken, kind, place)))
       continue;
-    Answers answers = askAll(*broken);
+    Answers answers = askAll(*broken, subject.imported);
     trustOnly(answers, subject.clean);
     tally.add({&kind, place, subject.name}, answers);
   }

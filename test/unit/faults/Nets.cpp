@@ -71,8 +71,8 @@ static launch::PlanOp findPlan(ModuleOp module) {
   return plans.empty() ? launch::PlanOp() : *plans.begin();
 }
 
-static Answer askLoader(launch::PlanOp plan) {
-  std::string text;
+/// `text` becomes that of the plan.
+static Answer askLoader(launch::PlanOp plan, std::string &text) {
   llvm::raw_string_ostream os(text);
   Answer answer =
       capture(plan.getContext(), [&] { return printPlan(plan, os); });
@@ -91,33 +91,36 @@ struct Sheet {
 };
 } // namespace
 
-static Answers askOfPlan(ModuleOp module, launch::PlanOp plan) {
+static Answers askOfPlan(ModuleOp module, launch::PlanOp plan,
+                         ModuleOp imported) {
   Sheet sheet;
   MLIRContext *context = module.getContext();
   sheet[Net::Types] = capture(context, [&] { return mlir::verify(module); });
   sheet[Net::Launch] = capture(
       context, [&] { return runPasses(module, "launch.plan(launch-verify)"); });
-  sheet[Net::Loader] = askLoader(plan);
+  std::string text;
+  sheet[Net::Loader] = askLoader(plan, text);
+  if (imported)
+    sheet[Net::Exact] = runExactOnPlan(text, imported);
   return sheet.answers;
 }
 
-Answers test::askAll(ModuleOp module) {
+Answers test::askAll(ModuleOp module, ModuleOp imported) {
   if (launch::PlanOp plan = findPlan(module))
-    return askOfPlan(module, plan);
+    return askOfPlan(module, plan, imported);
   Sheet sheet;
   MLIRContext *context = module.getContext();
   sheet[Net::Types] = capture(context, [&] { return mlir::verify(module); });
   sheet[Net::Partitions] = askPass(module, "verify-partitions", false);
+  sheet[Net::Coverage] = askPass(module, "verify-coverage", true);
   sheet[Net::Positions] = askPass(module, "verify-positions", true);
   sheet[Net::Sums] = askPass(module, "verify-sums", true);
   sheet[Net::Consumers] = askPass(module, "verify-consumers", true);
   sheet[Net::Order] = askPass(module, "verify-order", false);
   sheet[Net::Equivalence] = askPass(module, "verify-equivalence", false);
-  if (isExactBuiltIn()) {
-    std::optional<std::string> problem = runExact(module);
-    sheet[Net::Exact] = {problem ? Verdict::Refuses : Verdict::Accepts,
-                         problem.value_or("")};
-  }
+  std::optional<std::string> problem = runExact(module);
+  sheet[Net::Exact] = {problem ? Verdict::Refuses : Verdict::Accepts,
+                       problem.value_or("")};
   if (sheet[Net::Types].verdict != Verdict::Accepts)
     return sheet.answers;
   OwningOpRef<ModuleOp> lowered;
@@ -125,8 +128,9 @@ Answers test::askAll(ModuleOp module) {
     lowered = lowerPlanned(module);
     return success(lowered && succeeded(mlir::verify(*lowered)));
   });
+  std::string text;
   if (sheet[Net::Launch].verdict == Verdict::Accepts)
-    sheet[Net::Loader] = askLoader(findPlan(*lowered));
+    sheet[Net::Loader] = askLoader(findPlan(*lowered), text);
   return sheet.answers;
 }
 

@@ -13,6 +13,7 @@ namespace layline::test {
 enum class Net {
   Types,       ///< the verifiers of all ops
   Partitions,  ///< verify-partitions
+  Coverage,    ///< verify-coverage
   Positions,   ///< verify-positions
   Sums,        ///< verify-sums
   Consumers,   ///< verify-consumers
@@ -22,9 +23,9 @@ enum class Net {
   Loader,      ///< the runtime's checks of plan.json
   Exact        ///< the exact check
 };
-inline constexpr std::array<const char *, 10> kNetNames = {
-    "types", "partitions",  "positions", "sums",   "consumers",
-    "order", "equivalence", "launch",    "loader", "exact"};
+inline constexpr std::array<const char *, 11> kNetNames = {
+    "types", "partitions",  "coverage", "positions", "sums", "consumers",
+    "order", "equivalence", "launch",   "loader",    "exact"};
 inline constexpr unsigned kNumNets = kNetNames.size();
 
 enum class Verdict { NotAsked, Accepts, Refuses };
@@ -40,7 +41,10 @@ using Answers = std::array<Answer, kNumNets>;
 /// * what is not built in yet;
 /// * of a plan, what looks at programs only;
 /// * lowering and the loader of what is no legal IR: they would never see it.
-Answers askAll(mlir::ModuleOp module);
+///
+/// A plan is compared with the imported program of `imported`, the module that
+/// it was lowered from.
+Answers askAll(mlir::ModuleOp module, mlir::ModuleOp imported = {});
 
 /// A net that refuses the program without a fault says nothing about the fault.
 void trustOnly(Answers &answers, const Answers &clean);
@@ -66,9 +70,11 @@ std::unique_ptr<mlir::MLIRContext> makeContext();
 std::optional<std::string> loadPlanText(const std::string &text);
 
 /// The exact check of a planned program: why it differs from the reference, or
-/// nothing if it is equal. Only if it is built in.
-bool isExactBuiltIn();
+/// nothing if it is equal.
 std::optional<std::string> runExact(mlir::ModuleOp module);
+
+/// The same of the text of a plan; not asked if the loader refuses it.
+Answer runExactOnPlan(const std::string &text, mlir::ModuleOp imported);
 
 } // namespace layline::test
 
