@@ -95,13 +95,13 @@ Proof layline::proveSameRows(const Links &first, const Links &second) {
     proof = openProof(last);
     if (found) {
       std::string name = comparison.getPoints().rankName(found->coordinates);
-      std::string text = comparison.introduce(found->tokens) + "on " + name;
+      std::string text = comparison.introduce(found->tokens);
       proof.problem =
           found->first && found->second
-              ? text + ", local row " + std::to_string(found->row) +
+              ? text + "on " + name + ", local row " + std::to_string(found->row) +
                     " is token " + std::to_string(*found->first) + ", not " +
                     std::to_string(*found->second)
-              : text + " there are " + countRows(found->firstSize) + ", not " +
+              : text + name + " has " + countRows(found->firstSize) + ", not " +
                     std::to_string(found->secondSize);
     }
     proof.queries = queries;
@@ -233,9 +233,9 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
         std::to_string(past + *found->first) + ", not " +
         std::to_string(offset + *found->second);
   } else if (found) {
-    proof.problem = comparison.introduce(found->tokens) + "on " +
+    proof.problem = comparison.introduce(found->tokens) +
                     comparison.getPoints().rankName(found->coordinates) +
-                    " there are " + countRows(found->firstSize) + " and " +
+                    " has " + countRows(found->firstSize) + " and " +
                     std::to_string(found->secondSize) + " positions";
   }
   proof.seconds = watch.seconds();
