@@ -96,13 +96,14 @@ Proof layline::proveSameRows(const Links &first, const Links &second) {
     if (found) {
       std::string name = comparison.getPoints().rankName(found->coordinates);
       std::string text = comparison.introduce(found->tokens);
-      proof.problem =
-          found->first && found->second
-              ? text + "on " + name + ", local row " + std::to_string(found->row) +
-                    " is token " + std::to_string(*found->first) + ", not " +
-                    std::to_string(*found->second)
-              : text + name + " has " + countRows(found->firstSize) + ", not " +
-                    std::to_string(found->secondSize);
+      proof.problem = found->first && found->second
+                          ? text + "on " + name + ", local row " +
+                                std::to_string(found->row) + " is token " +
+                                std::to_string(*found->first) + ", not " +
+                                std::to_string(*found->second)
+                          : text + name + " has " +
+                                countRows(found->firstSize) + ", not " +
+                                std::to_string(found->secondSize);
     }
     proof.queries = queries;
   }
@@ -224,14 +225,14 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
   }
   if (found && found->first && found->second) {
     int64_t offset = evaluate(claim.offset, {{"past", past}}).value_or(0);
-    proof.problem =
-        "with past = " + std::to_string(past) +
-        comparison.introduce(found->tokens).replace(0, 4, " and") + "on " +
-        comparison.getPoints().rankName(found->coordinates) + ", local row " +
-        std::to_string(found->row) + " is token " +
-        std::to_string(*found->first) + " at position " +
-        std::to_string(past + *found->first) + ", not " +
-        std::to_string(offset + *found->second);
+    proof.problem = "with past = " + std::to_string(past) +
+                    comparison.introduce(found->tokens).replace(0, 4, " and") +
+                    "on " +
+                    comparison.getPoints().rankName(found->coordinates) +
+                    ", local row " + std::to_string(found->row) + " is token " +
+                    std::to_string(*found->first) + " at position " +
+                    std::to_string(past + *found->first) + ", not " +
+                    std::to_string(offset + *found->second);
   } else if (found) {
     proof.problem = comparison.introduce(found->tokens) +
                     comparison.getPoints().rankName(found->coordinates) +
