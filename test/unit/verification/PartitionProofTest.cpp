@@ -68,8 +68,8 @@ TEST_CASE("right partitions of another kind are accepted") {
     checkAccepted(
         [=](const Expr &n) -> Segments {
           Expr quotient = floorDiv(n, ranks);
-          return {{rank * quotient,
-                  quotient + isRank(ranks - 1) * mod(n, ranks)}};
+          return {
+              {rank * quotient, quotient + isRank(ranks - 1) * mod(n, ranks)}};
         },
         ranks);
     // All of them are the first rank's.
@@ -144,7 +144,7 @@ TEST_CASE(
         [=](const Expr &n) -> Segments {
           Expr quotient = floorDiv(n, ranks), remainder = mod(n, ranks);
           return {{rank * quotient + min(rank, remainder),
-                  quotient + isRank(ranks - 1) * remainder}};
+                   quotient + isRank(ranks - 1) * remainder}};
         },
         ranks);
 }
@@ -157,11 +157,7 @@ TEST_CASE("parts overlap by an item") {
 
 TEST_CASE("every rank holds everything") {
   for (int64_t ranks : {2, 3, 8})
-    checkRefused(
-        [](const Expr &n) -> Segments {
-          return {{0, n}};
-        },
-        ranks);
+    checkRefused([](const Expr &n) -> Segments { return {{0, n}}; }, ranks);
 }
 
 TEST_CASE("the ranks may be in any order") {
@@ -196,8 +192,8 @@ TEST_CASE("a fault that few items do not show") {
             return {{begin, min(n, rank * capacity + capacity) - begin}};
           },
           ranks);
-  checkRefused(
-      [](const Expr &n) -> Segments { return blocks(8)(min(n, 256)); }, 8);
+  checkRefused([](const Expr &n) -> Segments { return blocks(8)(min(n, 256)); },
+               8);
 }
 
 TEST_CASE("of several faults, the one with the fewest items is named") {
@@ -266,8 +262,9 @@ TEST_CASE("owners are ranks, one for each item") {
 TEST_CASE("readers hold what their query heads read") {
   for (int64_t ranks : {1, 2, 3, 4, 5, 8, 64})
     for (int64_t heads : {1, 2, 4, 8})
-      CHECK(provePartition(Partition::readers(64), "tp", ranks, heads)
-                .problem == "");
+      CHECK(
+          provePartition(Partition::readers(64), "tp", ranks, heads).problem ==
+          "");
   // 64 query heads on 8 ranks read 4 KV heads; what each rank holds, edited.
   auto edited = [](const SegmentExpr &held) {
     return proveReaders(held, 4, {getBlockExpr(64, 8, rank)}, 64, "tp", 8)

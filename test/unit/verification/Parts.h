@@ -57,8 +57,8 @@ inline int64_t at(const Expr &expr, int64_t k, int64_t n = 0) {
 }
 
 /// The items of a rank in the order of its segments; none if a size is below 0.
-inline std::optional<std::vector<int64_t>>
-itemsOf(const Segments &segments, int64_t k, int64_t n = 0) {
+inline std::optional<std::vector<int64_t>> itemsOf(const Segments &segments,
+                                                   int64_t k, int64_t n = 0) {
   std::vector<int64_t> items;
   for (const SegmentExpr &segment : segments) {
     int64_t begin = at(segment.begin, k, n), size = at(segment.size, k, n);
@@ -87,10 +87,9 @@ inline std::string faultByCounting(const Segments &segments, int64_t ranks,
       holders[item].push_back(k);
   }
   for (const auto &[item, by] : holders) {
-    std::string holds = by.empty()
-                            ? ""
-                            : "rank " + std::to_string(by.front()) +
-                                  " holds item " + std::to_string(item);
+    std::string holds = by.empty() ? ""
+                                   : "rank " + std::to_string(by.front()) +
+                                         " holds item " + std::to_string(item);
     if (item < 0)
       return holds + ", before the first";
     if (item >= n)
