@@ -55,7 +55,7 @@ Links simplify(const Links &links) {
 }
 
 /// Link by link: the same part of the same part.
-bool proveEqual(const Links &first, const Links &second, Proof &proof) {
+bool proveLinksEqual(const Links &first, const Links &second, Proof &proof) {
   if (first.size() != second.size())
     return false;
   std::string method = "equal";
@@ -70,6 +70,12 @@ bool proveEqual(const Links &first, const Links &second, Proof &proof) {
   proof.method = method;
   proof.proved = true;
   return true;
+}
+
+/// As they are, or without what splits nothing.
+bool proveEqual(const Links &first, const Links &second, Proof &proof) {
+  return proveLinksEqual(first, second, proof) ||
+         proveLinksEqual(simplify(first), simplify(second), proof);
 }
 
 std::string countRows(size_t count) {
@@ -87,9 +93,8 @@ Proof openProof(int64_t last) {
 Proof layline::proveSameRows(const Links &first, const Links &second) {
   StopWatch watch;
   Proof proof;
-  Links a = simplify(first), b = simplify(second);
-  if (!proveEqual(a, b, proof)) {
-    Comparison comparison(a, b);
+  if (!proveEqual(first, second, proof)) {
+    Comparison comparison(simplify(first), simplify(second));
     int64_t last = 0, queries = proof.queries;
     std::optional<Difference> found = comparison.findSmallest(last);
     proof = openProof(last);
@@ -197,8 +202,7 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
   if (wrongPast && *wrongPast < 0)
     return Proof::bad("the offset of the positions is not past, as far as can "
                       "be proved");
-  Links a = simplify(rows), b = simplify(claim.rows);
-  bool isSame = proveEqual(a, b, proof);
+  bool isSame = proveEqual(rows, claim.rows, proof);
   if (wrongPast) {
     proof.proved = false;
     proof.method.clear();
@@ -206,7 +210,7 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
   // The smallest: a wrong row shows without a past, a wrong offset with it.
   int64_t last = 0;
   std::optional<Difference> found;
-  Comparison comparison(a, b);
+  Comparison comparison(rows, claim.rows);
   int64_t past = 0;
   if (!isSame)
     found = comparison.findSmallest(last);
@@ -216,7 +220,7 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
     // A single token: on the first rank that holds it.
     past = *wrongPast;
     comparison.getPoints().forEach([&](const auto &coordinates) {
-      std::optional<std::vector<int64_t>> own = getRows(a, 1, coordinates);
+      std::optional<std::vector<int64_t>> own = getRows(rows, 1, coordinates);
       if (!own || own->empty())
         return true;
       found = Difference{1, coordinates, 0, 0, 0, 1, 1};

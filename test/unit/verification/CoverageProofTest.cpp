@@ -39,8 +39,11 @@ int64_t countWrong(const std::vector<MeshAxis> &mesh, const GridDim &rows,
     for (int64_t b = 0; b < mesh[1].size; ++b) {
       std::map<std::string, int64_t> at = {{mesh[0].name, a},
                                            {mesh[1].name, b}};
-      for (int64_t row : *getRows(with(rows.links), numRows, at))
-        for (int64_t column : *getRows(with(columns.links), *columns.items, at))
+      std::vector<int64_t> own = *getRows(with(rows.links), numRows, at);
+      std::vector<int64_t> others =
+          *getRows(with(columns.links), *columns.items, at);
+      for (int64_t row : own)
+        for (int64_t column : others)
           ++times[row * *columns.items + column];
     }
   return std::count_if(times.begin(), times.end(),

@@ -113,9 +113,10 @@ TEST_CASE("a gather in the order of the ranks is so for blocks only") {
       int64_t first = -1;
       for (int64_t n = 0; n < 100 && first < 0; ++n) {
         std::vector<int64_t> all;
-        for (int64_t k = 0; k < ranks; ++k)
-          for (int64_t row : *getRows(one(kind, ranks), n, {{"cp", k}}))
-            all.push_back(row);
+        for (int64_t k = 0; k < ranks; ++k) {
+          std::vector<int64_t> own = *getRows(one(kind, ranks), n, {{"cp", k}});
+          all.insert(all.end(), own.begin(), own.end());
+        }
         if (!std::is_sorted(all.begin(), all.end()))
           first = n;
       }
@@ -215,10 +216,11 @@ TEST_CASE("a window reaches back as far as it says") {
   };
   CHECK(proveVisible({block, withHalo(7), {}, 8}).proved);
   CHECK(proveVisible({block, withHalo(9), {}, 8}).proved);
-  // Parts of 2: query 7 needs key 0, and its part begins at 6 - 5 = 1. Parts
-  // are smaller before: query 6, alone on rank 3, has 1..6 and needs 0.
+  // Of 9 tokens rank 3 has 7 and 8: it holds keys from 7 - 6 on. Of fewer,
+  // it begins earlier.
   CHECK(proveVisible({block, withHalo(6), {}, 8}).problem ==
-        "with T = 8: query token 7 on rank 3 of \"cp\" needs key 0, which 3 "
+        "with T = 9: query token 7 on rank 3 of \"cp\" needs key 0, which "
+        "only 3 "
         "other ranks hold");
   // All keys up to the last query of the rank.
   SegmentExpr part = getBlockExpr(tokens, 4, Expr::rank("cp"));
