@@ -33,8 +33,8 @@ void addTraits(const Program &program, Traits &traits) {
           traits.axes.insert(program.axes[link.axis].size);
   for (const Op &op : program.ops)
     if (op.attrs.rope && op.attrs.rope->longNumbers)
-      traits.longAbove = op.attrs.rope->longAbove;
-  // Axes that split nothing by rows still run with few and many tokens.
+      traits.longAbove = std::min(traits.longAbove.value_or(INT64_MAX),
+                                  op.attrs.rope->longAbove);
   if (program.hasSensibleMesh())
     traits.isBig |= program.ops.size() * program.ranks() > kBigProgram;
 }

@@ -90,13 +90,13 @@ void Matcher::matchNames() {
 }
 
 /// Only where both have as many such ops, on as many operands: an op that was
-/// split up or repeated has no counterpart.
+/// split up or repeated has no counterpart. Weights may stand in any order.
 void Matcher::matchPlaces() {
   using Key = std::tuple<std::string, OpKind, size_t>;
   auto collect = [](const Program &p) {
     std::map<Key, std::vector<const Op *>> ops;
     for (const Op &op : p.ops)
-      if (!op.place.empty())
+      if (!op.place.empty() && op.kind != OpKind::Weight)
         ops[{op.place, op.kind, op.operands.size()}].push_back(&op);
     return ops;
   };

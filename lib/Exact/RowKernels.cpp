@@ -89,7 +89,13 @@ void exact::ropeKernel(KernelCall &call) {
       pairFeatures(call, numbers.inverseFrequencies);
   if (!call.fault.empty())
     return;
+  // Of the frequencies only some are run; so every rotation knows them all.
   Hasher cosine("rope cosine"), sine("rope sine");
+  for (Hasher *hasher : {&cosine, &sine}) {
+    hasher->add(numbers.factor);
+    for (double frequency : numbers.inverseFrequencies)
+      hasher->add(frequency);
+  }
   LocalTensor::Data data(x.values->begin(), x.values->end());
   for (int64_t t = 0; t < x.dim(0); ++t)
     for (int64_t i = 0; i < width; ++i) {
@@ -99,7 +105,6 @@ void exact::ropeKernel(KernelCall &call) {
       auto rotation = [&](Hasher hasher) {
         return hasher.add(positions.data()[t])
             .add(feature.inverseFrequency)
-            .add(numbers.factor)
             .element();
       };
       Element c = rotation(cosine), s = rotation(sine);
