@@ -190,12 +190,12 @@ void Checker::Session::runAll(const Run &run, size_t number, Memo &memo) {
 }
 
 void Checker::Session::work() {
+  Memo memo(checker.options.memoBytes);
   for (size_t number; (number = nextRun++) < runs.size();) {
-    // Steps of other sizes share little but weights.
-    Memo memo(checker.options.memoBytes);
+    memo.beginStep();
     runAll(runs[number], number, memo);
-    computed += memo.getComputed();
   }
+  computed += memo.getComputed();
 }
 
 /// Runs once more, comparing everything that corresponds, to find where the

@@ -1,5 +1,6 @@
 //===- Comparison.cpp - values of a program and of the reference ----------===//
 #include "Comparison.h"
+#include "Collectives.h"
 #include <algorithm>
 
 using namespace layline;
@@ -136,7 +137,7 @@ public:
   ValueComparison(const Computed &computed, const LocalTensor &reference,
                   ValueId referenceValue, const RunLayouts &referenceLayouts)
       : computed(computed), reference(reference),
-        covered(reference.values->size()) {
+        covered(reference.values.size()) {
     for (unsigned dim = 0; dim < reference.shape.size(); ++dim)
       wholes.push_back(&referenceLayouts.part(referenceValue, dim, 0));
   }
@@ -146,6 +147,7 @@ public:
 private:
   std::optional<Difference> compare(int64_t rank, const LocalTensor &tensor);
   bool isWhole(int64_t rank) const;
+  bool isCopy(int64_t rank, int64_t other) const;
   Tensor takeSum(int64_t rank, const std::vector<unsigned> &owes) const;
   std::vector<int64_t> getElement(size_t index) const;
 
@@ -176,17 +178,24 @@ bool ValueComparison::isWhole(int64_t rank) const {
 /// Null if the addends do not fit together.
 Tensor ValueComparison::takeSum(int64_t rank,
                                 const std::vector<unsigned> &owes) const {
-  const Program &program = computed.layouts.getProgram();
-  LocalTensor::Data sum(computed.ranks[rank]->count());
-  for (int64_t member : program.group(rank, owes)) {
-    const LocalTensor &addend = *computed.ranks[member];
-    if (addend.shape != computed.ranks[rank]->shape)
+  std::vector<Tensor> addends;
+  for (int64_t member : computed.layouts.getProgram().group(rank, owes)) {
+    addends.push_back(computed.ranks[member]);
+    if (addends.back()->shape != addends.front()->shape)
       return nullptr;
-    for (size_t i = 0; i < sum.size(); ++i)
-      sum[i] = add(sum[i], addend.data()[i]);
   }
-  return std::make_shared<const LocalTensor>(computed.ranks[rank]->shape,
-                                             std::move(sum));
+  return sumOnce(addends, computed.memo);
+}
+
+/// Whether two ranks are known to hold the same of the value.
+bool ValueComparison::isCopy(int64_t rank, int64_t other) const {
+  if (computed.ranks[rank] != computed.ranks[other])
+    return false;
+  for (unsigned dim = 0; dim < wholes.size(); ++dim)
+    if (computed.layouts.part(computed.value, dim, rank).digest !=
+        computed.layouts.part(computed.value, dim, other).digest)
+      return false;
+  return true;
 }
 
 std::optional<Difference> ValueComparison::compare(int64_t rank,
@@ -237,6 +246,8 @@ std::optional<Difference> ValueComparison::find() {
       tensor = takeSum(rank, owes);
       if (!tensor)
         return Difference{rank, {}, "owes a sum of parts that do not fit"};
+    } else if (rank > 0 && isCopy(rank, rank - 1)) {
+      continue;
     }
     if (isWhole(rank) && tensor->digest == reference.digest) {
       isCovered = true;

@@ -111,6 +111,7 @@ private:
   bool runOp(size_t index);
   bool check(const Prepared::PreparedOp &op, KernelCall &call);
   bool runLocal(KernelCall &call);
+  Tensor compute(KernelCall &call, const Digest &key, size_t result);
   bool runTogether(KernelCall &call);
   bool checkResult(KernelCall &call, size_t result);
   bool fail(const KernelCall &call) {
@@ -126,6 +127,9 @@ private:
   RunLayouts layouts;
   int64_t ranks;
   std::vector<std::vector<Tensor>> values; ///< by value and rank
+  /// Results of the op on the ranks before.
+  std::vector<std::pair<Digest, Tensor>> recent;
+  size_t nextRecent = 0;
   Execution execution;
 };
 
@@ -139,7 +143,8 @@ bool Interpreter::Executor::check(const Prepared::PreparedOp &op,
                ? text
                : text + " (from " + std::to_string(part.labels.front()) + ")";
   };
-  for (size_t result = 0; result < call.op.results.size(); ++result)
+  for (size_t result = 0; !layouts.isSound() && result < call.op.results.size();
+       ++result)
     for (unsigned dim = 0; dim < call.dims(-1 - int(result)); ++dim)
       if (const DimPart &part = call.part({-1 - int(result), dim});
           !part.fault.empty())
@@ -177,10 +182,12 @@ bool Interpreter::Executor::checkResult(KernelCall &call, size_t result) {
 }
 
 bool Interpreter::Executor::runLocal(KernelCall &call) {
+  Hasher prefix("result");
+  prefix.add(call.signature);
+  recent.clear();
   for (call.rank = 0; call.rank < ranks; ++call.rank) {
+    Hasher hasher = prefix;
     call.operands.clear();
-    Hasher hasher("result");
-    hasher.add(call.signature);
     for (ValueId operand : call.op.operands) {
       call.operands.push_back(values[operand][call.rank]);
       hasher.add(call.operands.back()->digest);
@@ -189,21 +196,38 @@ bool Interpreter::Executor::runLocal(KernelCall &call) {
       return fail(call);
     addCoordinates(call, hasher);
     for (size_t result = 0; result < call.op.results.size(); ++result) {
-      Digest key = Hasher(hasher).add(uint64_t(result)).digest();
+      Digest key = hasher.add(uint64_t(result)).digest();
       Tensor &tensor = values[call.op.results[result]][call.rank];
-      tensor = memo.find(key);
-      if (!tensor) {
-        runKernel(call);
-        if (!call.fault.empty())
-          return fail(call);
-        tensor = call.results[result];
-        memo.insert(key, tensor);
-      }
-      if (!checkResult(call, result))
+      tensor = compute(call, key, result);
+      if (!tensor || !checkResult(call, result))
         return fail(call);
     }
   }
   return true;
+}
+
+/// The result of this key: of a rank before, of the memo, or new.
+Tensor Interpreter::Executor::compute(KernelCall &call, const Digest &key,
+                                      size_t result) {
+  // Few ranks hold different data of a value; further ones are looked up.
+  constexpr size_t kRecent = 4;
+  for (const auto &known : recent)
+    if (known.first == key)
+      return known.second;
+  bool isLasting = call.op.kind == OpKind::Weight;
+  Tensor tensor = memo.find(key, isLasting);
+  if (!tensor) {
+    runKernel(call);
+    if (!call.fault.empty())
+      return nullptr;
+    tensor = call.results[result];
+    memo.insert(key, tensor, isLasting);
+  }
+  if (recent.size() < kRecent)
+    recent.emplace_back(key, tensor);
+  else
+    recent[nextRecent++ % kRecent] = {key, tensor};
+  return tensor;
 }
 
 bool Interpreter::Executor::runTogether(KernelCall &call) {
@@ -253,7 +277,7 @@ Execution Interpreter::Executor::execute() {
     if (!runOp(index))
       break;
     for (ValueId result : program.ops[index].results)
-      if (observe && !observe({index, result, values[result], layouts}))
+      if (observe && !observe({index, result, values[result], layouts, memo}))
         return std::move(execution);
     for (ValueId value : prepared.ops[index].lastUses)
       values[value] = {};

@@ -42,8 +42,11 @@ DimTable::DimTable(const SampledProgram &sampled) : sampled(sampled) {
 }
 
 RunLayouts::RunLayouts(const DimTable &table, const Run &run) : table(table) {
-  for (const DimTable::Dim &dim : table.getDims())
+  for (const DimTable::Dim &dim : table.getDims()) {
     parts.push_back(getParts(dim, run));
+    for (const DimPart &part : parts.back())
+      sound &= part.fault.empty();
+  }
 }
 
 std::vector<DimPart> RunLayouts::getParts(const DimTable::Dim &dim,

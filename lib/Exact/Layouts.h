@@ -42,6 +42,8 @@ public:
   unsigned dims(ValueId value) const {
     return getProgram().values[value].shape.size();
   }
+  /// No part has a fault.
+  bool isSound() const { return sound; }
   const Program &getProgram() const { return *table.getSampled().program; }
 
 private:
@@ -50,6 +52,7 @@ private:
   const DimTable &table;
   /// By dimension; one part alone where all ranks hold the same.
   std::vector<std::vector<DimPart>> parts;
+  bool sound = true;
 };
 
 } // namespace layline::exact

@@ -34,6 +34,7 @@ struct Computed {
   ValueId value;
   const std::vector<Tensor> &ranks;
   const RunLayouts &layouts;
+  Memo &memo;
 };
 /// Returns whether to go on.
 using Observer = std::function<bool(const Computed &)>;
