@@ -129,7 +129,7 @@ Expected Checker::Session::runReference(const Run &run, Memo &memo,
   Execution execution =
       interpreters[0].run(run, memo, [&](const Computed &value) {
         if (keepAll || kept[value.value])
-          expected.values[value.value] = value.ranks[0];
+          expected.values[value.value] = value.tensors.ranks[0];
         if (!expected.layouts)
           expected.layouts.emplace(value.layouts);
         return true;

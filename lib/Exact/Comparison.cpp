@@ -180,7 +180,7 @@ Tensor ValueComparison::takeSum(int64_t rank,
                                 const std::vector<unsigned> &owes) const {
   std::vector<Tensor> addends;
   for (int64_t member : computed.layouts.getProgram().group(rank, owes)) {
-    addends.push_back(computed.ranks[member]);
+    addends.push_back(computed.tensors.ranks[member]);
     if (addends.back()->shape != addends.front()->shape)
       return nullptr;
   }
@@ -189,7 +189,7 @@ Tensor ValueComparison::takeSum(int64_t rank,
 
 /// Whether two ranks are known to hold the same of the value.
 bool ValueComparison::isCopy(int64_t rank, int64_t other) const {
-  if (computed.ranks[rank] != computed.ranks[other])
+  if (computed.tensors.ranks[rank] != computed.tensors.ranks[other])
     return false;
   for (unsigned dim = 0; dim < wholes.size(); ++dim)
     if (computed.layouts.part(computed.value, dim, rank).digest !=
@@ -238,8 +238,9 @@ std::optional<Difference> ValueComparison::find() {
     if (axis >= program.axes.size())
       return Difference{0, {}, "owes a sum over an axis that is not there"};
   bool isCovered = false;
-  for (int64_t rank = 0; rank < int64_t(computed.ranks.size()); ++rank) {
-    Tensor tensor = computed.ranks[rank];
+  for (int64_t rank = 0; rank < int64_t(computed.tensors.ranks.size());
+       ++rank) {
+    Tensor tensor = computed.tensors.ranks[rank];
     if (!owes.empty()) {
       if (program.group(rank, owes).front() != rank)
         continue; // its group was looked at
@@ -270,10 +271,34 @@ Correspondence exact::findCorrespondence(const Program &program,
   return Matcher(program, reference).match();
 }
 
+/// Everything that decides the comparison.
+static Digest factOf(const Computed &computed, const LocalTensor &reference,
+                     ValueId referenceValue,
+                     const RunLayouts &referenceLayouts) {
+  const Program &program = computed.layouts.getProgram();
+  Hasher hasher("equal");
+  hasher.add(computed.tensors.digest).add(reference.digest);
+  for (const Axis &axis : program.axes)
+    hasher.add(uint64_t(axis.size));
+  for (unsigned axis : program.values[computed.value].owes)
+    hasher.add(uint64_t(axis));
+  for (unsigned dim = 0; dim < reference.shape.size(); ++dim)
+    hasher.add(computed.layouts.digest(computed.value, dim))
+        .add(referenceLayouts.digest(referenceValue, dim));
+  return hasher.digest();
+}
+
 std::optional<Difference>
 exact::findDifference(const Computed &computed, const LocalTensor &reference,
                       ValueId referenceValue,
                       const RunLayouts &referenceLayouts) {
-  return ValueComparison(computed, reference, referenceValue, referenceLayouts)
-      .find();
+  Digest fact = factOf(computed, reference, referenceValue, referenceLayouts);
+  if (computed.memo.isKnown(fact))
+    return std::nullopt;
+  std::optional<Difference> difference =
+      ValueComparison(computed, reference, referenceValue, referenceLayouts)
+          .find();
+  if (!difference)
+    computed.memo.note(fact);
+  return difference;
 }

@@ -27,7 +27,16 @@ LocalTensor::LocalTensor(const LocalTensor &other, const Shape &shape)
     : shape(shape), values(other.values), dataDigest(other.dataDigest),
       digest(digestOf(shape, dataDigest)) {}
 
-const Tensor *Memo::Table::find(const Digest &key) const {
+RankTensors::RankTensors(std::vector<Tensor> tensors)
+    : ranks(std::move(tensors)) {
+  Hasher hasher("tensors of the ranks");
+  for (const Tensor &tensor : ranks)
+    hasher.add(tensor->digest);
+  digest = hasher.digest();
+}
+
+template <typename Result>
+const Result *Memo::Table<Result>::find(const Digest &key) const {
   if (slots.empty())
     return nullptr;
   for (size_t i = key.low;; ++i) {
@@ -39,7 +48,7 @@ const Tensor *Memo::Table::find(const Digest &key) const {
   }
 }
 
-void Memo::Table::grow() {
+template <typename Result> void Memo::Table<Result>::grow() {
   std::vector<Slot> before = std::move(slots);
   slots = std::vector<Slot>(before.empty() ? 1024 : 2 * before.size());
   used = 0;
@@ -48,7 +57,8 @@ void Memo::Table::grow() {
       insert(slot.key, std::move(slot.result));
 }
 
-void Memo::Table::insert(const Digest &key, Tensor result) {
+template <typename Result>
+void Memo::Table<Result>::insert(const Digest &key, Result result) {
   if (2 * used >= slots.size())
     grow();
   size_t i = key.low & (slots.size() - 1);
@@ -77,7 +87,18 @@ void Memo::insert(const Digest &key, Tensor result, bool isLasting) {
     add(key, std::move(result));
 }
 
+RankValue Memo::findOnRanks(const Digest &key) const {
+  const RankValue *result = onRanks.find(key);
+  return result ? *result : nullptr;
+}
+
+void Memo::insertOnRanks(const Digest &key, RankValue result) {
+  onRanks.insert(key, std::move(result));
+}
+
 void Memo::beginStep() {
+  onRanks.clear();
+  facts.clear();
   young.clear();
   old.clear();
   youngBytes = 0;
@@ -92,4 +113,5 @@ void Memo::add(const Digest &key, Tensor result) {
   old = std::move(young);
   young.clear();
   youngBytes = 0;
+  onRanks.clear(); // it holds on to tensors
 }

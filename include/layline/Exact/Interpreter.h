@@ -27,12 +27,13 @@ struct Fault {
 };
 
 class RunLayouts;
+struct PreparedProgram;
 
 /// A value at the moment it was computed, on all ranks.
 struct Computed {
   size_t op;
   ValueId value;
-  const std::vector<Tensor> &ranks;
+  const RankTensors &tensors;
   const RunLayouts &layouts;
   Memo &memo;
 };
@@ -58,8 +59,7 @@ public:
 
 private:
   class Executor;
-  struct Prepared;
-  std::unique_ptr<const Prepared> prepared;
+  std::unique_ptr<const PreparedProgram> prepared;
 };
 
 } // namespace layline::exact

@@ -5,6 +5,7 @@
 #include "layline/Exact/Field.h"
 #include <array>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 namespace layline::exact {
@@ -58,6 +59,15 @@ struct LocalTensor {
 };
 using Tensor = std::shared_ptr<const LocalTensor>;
 
+/// A value on all ranks.
+struct RankTensors {
+  explicit RankTensors(std::vector<Tensor> tensors);
+
+  std::vector<Tensor> ranks;
+  Digest digest;
+};
+using RankValue = std::shared_ptr<const RankTensors>;
+
 /// Results by what they were computed from, so that ranks, programs and steps
 /// that hold the same data compute once. Not for several threads at once.
 class Memo {
@@ -70,6 +80,13 @@ public:
   /// the sizes of a step: weights.
   Tensor find(const Digest &key, bool isLasting = false);
   void insert(const Digest &key, Tensor result, bool isLasting = false);
+  /// The same for ops on all ranks at once: programs that are alike up to here
+  /// look up one result an op.
+  RankValue findOnRanks(const Digest &key) const;
+  void insertOnRanks(const Digest &key, RankValue result);
+  /// Of comparisons it is enough to know that they were made.
+  bool isKnown(const Digest &fact) const { return facts.count(fact) != 0; }
+  void note(const Digest &fact) { facts.insert(fact); }
   /// Drops all but lasting results: steps of other sizes have no use for them.
   void beginStep();
 
@@ -78,10 +95,10 @@ public:
 
 private:
   /// Open addressing: a look-up touches one line of memory.
-  class Table {
+  template <typename Result> class Table {
   public:
-    const Tensor *find(const Digest &key) const;
-    void insert(const Digest &key, Tensor result);
+    const Result *find(const Digest &key) const;
+    void insert(const Digest &key, Result result);
     void clear() {
       slots.clear();
       used = 0;
@@ -90,7 +107,7 @@ private:
   private:
     struct Slot {
       Digest key;
-      Tensor result; ///< null: free
+      Result result; ///< null: free
     };
     void grow();
 
@@ -105,7 +122,9 @@ private:
   size_t youngBytes = 0;
   /// Once the young results fill half of the budget they become the old ones,
   /// and the old ones are dropped; a find brings a result back.
-  Table young, old, lasting;
+  Table<Tensor> young, old, lasting;
+  Table<RankValue> onRanks;
+  std::unordered_set<Digest, DigestHash> facts;
 };
 
 } // namespace layline::exact
