@@ -1,5 +1,6 @@
 //===- Compiler.cpp - a model's config to a verified launch plan ----------===//
 #include "layline/Driver/Compiler.h"
+#include "DiagnosticLog.h"
 #include "Prover.h"
 #include "Reports.h"
 #include "dialects/Decoder/Decoder.h"
@@ -10,7 +11,6 @@
 #include "layline/Lowering/Passes.h"
 #include "layline/Target/PlanJSON.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,18 +51,11 @@ private:
   DecoderConfig config;
   ProgramSource source;
   std::unique_ptr<MLIRContext> context;
+  std::unique_ptr<DiagnosticLog> log;
   OwningOpRef<ModuleOp> module;
 };
 
 } // namespace
-
-static void printDiagnostic(llvm::raw_ostream &os, const std::string &file,
-                            Diagnostic &diag, StringRef severity) {
-  os << file;
-  if (StringAttr place = grid::getPlace(diag.getLocation()))
-    os << ": " << place.getValue();
-  os << ": " << severity << ": " << diag.str() << "\n";
-}
 
 template <typename Work> bool Compiler::phase(const char *name, Work work) {
   auto start = std::chrono::steady_clock::now();
@@ -156,20 +149,9 @@ bool Compiler::import() {
   registerAllDialects(registry);
   context = std::make_unique<MLIRContext>(registry);
   context->loadAllAvailableDialects();
-  context->getDiagEngine().registerHandler([this](Diagnostic &diag) {
-    llvm::raw_string_ostream os(result.messages);
-    std::string file = llvm::sys::path::filename(request.config).str();
-    printDiagnostic(os, file, diag,
-                    diag.getSeverity() == DiagnosticSeverity::Error ? "error"
-                    : diag.getSeverity() == DiagnosticSeverity::Warning
-                        ? "warning"
-                        : "note");
-    for (Diagnostic &note : diag.getNotes())
-      // The whole op, with its types: no news to a person who compiles a model.
-      if (!StringRef(note.str()).starts_with("see current operation"))
-        printDiagnostic(os, file, note, "note");
-    return success();
-  });
+  log = std::make_unique<DiagnosticLog>(
+      *context, llvm::sys::path::filename(request.config).str(),
+      result.messages);
   module = emitDecoder(config, source, *context);
   (*module)->setAttr("grid.target",
                      StringAttr::get(context.get(), request.target));

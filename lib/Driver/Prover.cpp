@@ -1,7 +1,9 @@
 //===- Prover.cpp - the nets, one after another, with a record ------------===//
 #include "Prover.h"
 #include "dialects/Decoder/Decoder.h"
+#include "dialects/Launch/Launch.h"
 #include "layline/Driver/Pipelines.h"
+#include "layline/Lowering/Passes.h"
 #include "layline/Verification/ExactCheck.h"
 #include "layline/Verification/ExactPlan.h"
 #include "layline/Verification/ExactProgram.h"
@@ -128,7 +130,21 @@ bool Prover::proveStatic(ModuleOp module, bool all) {
   return good;
 }
 
-bool Prover::addPrograms(ModuleOp module, bool onlyReference) {
+bool Prover::proveLaunch(ModuleOp module) {
+  return record({"launch",
+                 "steps in happens-before order: every read finds its value, "
+                 "collectives of a group one after another",
+                 "the launch plan", false, 0},
+                [&] {
+                  PassManager manager(module->getContext());
+                  manager.enableVerifier(false);
+                  manager.addNestedPass<launch::PlanOp>(createLaunchVerify());
+                  return succeeded(mlir::verify(module)) &&
+                         succeeded(manager.run(module));
+                });
+}
+
+bool Prover::addPrograms(ModuleOp module) {
   func::FuncOp reference = findReference(module);
   if (!reference) {
     module.emitError("has no reference program to compare with");
@@ -138,8 +154,6 @@ bool Prover::addPrograms(ModuleOp module, bool onlyReference) {
   if (failed(expected))
     return false;
   checker = std::make_unique<exact::Checker>(std::move(*expected));
-  if (onlyReference)
-    return true;
   for (func::FuncOp function : findPrograms(module)) {
     FailureOr<exact::Program> program =
         buildExactProgram(function, grid::lookupMesh(module));

@@ -20,10 +20,13 @@ public:
   /// reference program there is no equivalence.
   bool proveStatic(mlir::ModuleOp module, bool all);
 
+  /// The launch verifier of the module's plan.
+  bool proveLaunch(mlir::ModuleOp module);
+
   /// Takes the reference and the programs for the exact check; the module may
   /// change afterwards. False, with a diagnostic, if there is no reference or
   /// an op has no exact meaning.
-  bool addPrograms(mlir::ModuleOp module, bool onlyReference = false);
+  bool addPrograms(mlir::ModuleOp module);
 
   /// Takes the variants of a plan, after the loader's own checks, which are
   /// recorded too. `emitError` gets what is wrong.

@@ -33,14 +33,15 @@ public:
       : unknowns(std::move(unknowns)) {}
 
   enum class Relation { Equal, AtLeast };
-  enum class Answer { Holds, Open, NoAffineForm };
+  enum class Answer { Holds, Open };
 
   /// Whether lhs (==, >=) rhs for all values of the unknowns for which each of
   /// `given` is at least 0.
   Answer prove(const Expr &lhs, Relation relation, const Expr &rhs,
                const std::vector<Expr> &given = {});
 
-  /// Whether `prove` can say anything about the expression.
+  /// Whether the expression is of the form that `prove` takes; of others it
+  /// proves nothing.
   bool hasAffineForm(const Expr &expr);
 
   /// How often Presburger was asked.
@@ -80,6 +81,7 @@ private:
   static std::optional<unsigned> multiply(Case &in, unsigned a, unsigned b);
   static std::optional<Affine> multiply(Case &in, const Affine &a,
                                         const Affine &b);
+  static bool isKnown(const Case &in, const Affine &form);
   static bool combineSides(Expr::Op op, const Affine &lhs, Case &right,
                            llvm::SmallVectorImpl<Case> &next);
   /// Whether the case has no point at which `affine` >= 0.
@@ -87,6 +89,7 @@ private:
 
   std::vector<Unknown> unknowns;
   int64_t queries = 0;
+  bool hasTooManyCases = false;
 };
 
 } // namespace layline

@@ -317,8 +317,8 @@ void ProgramBuilder::addInputs() {
                  : attrs.input == "input_ids" ? exact::InputRole::Ids
                                               : exact::InputRole::Values;
     exact::ValueId value = getValue(argument);
-    program.addOp(OpKind::Input, {}, {value}, std::move(attrs)).place =
-        "input " + program.ops.back().attrs.input;
+    std::string place = "input " + attrs.input;
+    program.addOp(OpKind::Input, {}, {value}, std::move(attrs)).place = place;
   }
 }
 

@@ -81,9 +81,8 @@ struct TailBuilder {
     if (factor > limit)
       return std::nullopt;
     dividend.period *= factor;
-    dividend.slope = expr.op() == Expr::Op::Mod
-                         ? 0
-                         : dividend.slope * factor / divisor;
+    dividend.slope =
+        expr.op() == Expr::Op::Mod ? 0 : dividend.slope * factor / divisor;
     return checked(dividend);
   }
 
@@ -135,8 +134,7 @@ struct TailBuilder {
 } // namespace
 
 std::optional<Tail> layline::getTail(const Expr &expr,
-                                     const std::string &symbol,
-                                     int64_t limit) {
+                                     const std::string &symbol, int64_t limit) {
   return TailBuilder{symbol, limit}.build(expr);
 }
 

@@ -186,23 +186,22 @@ bool SymbolicParts::proveStrided(bool isReversed) {
   Expr x = Expr::symbol("item"), j = Expr::symbol("number");
   Expr onRank = rankOf(x), number = numberOf(x);
   // Each item is one that a rank holds ..
-  bool isComplete =
-      ask({{"item", 0, std::nullopt, false}}, {count - 1 - x},
-          {{onRank, Relation::AtLeast, 0},
-           {ranks - 1, Relation::AtLeast, onRank},
-           {at(part.size, onRank), Relation::AtLeast, number + 1},
-           {itemOf(onRank, number), Relation::Equal, x}});
+  bool isComplete = ask({{"item", 0, std::nullopt, false}}, {count - 1 - x},
+                        {{onRank, Relation::AtLeast, 0},
+                         {ranks - 1, Relation::AtLeast, onRank},
+                         {at(part.size, onRank), Relation::AtLeast, number + 1},
+                         {itemOf(onRank, number), Relation::Equal, x}});
   if (!isComplete)
     return false;
   // .. and what a rank holds is an item, and leads back to the rank.
   Expr held = itemOf(rank, j);
-  return ask({{rank.name(), 0, ranks - 1, true},
-              {"number", 0, std::nullopt, false}},
-             {part.size - 1 - j},
-             {{held, Relation::AtLeast, 0},
-              {count - 1, Relation::AtLeast, held},
-              {rankOf(held), Relation::Equal, rank},
-              {numberOf(held), Relation::Equal, j}});
+  return ask(
+      {{rank.name(), 0, ranks - 1, true}, {"number", 0, std::nullopt, false}},
+      {part.size - 1 - j},
+      {{held, Relation::AtLeast, 0},
+       {count - 1, Relation::AtLeast, held},
+       {rankOf(held), Relation::Equal, rank},
+       {numberOf(held), Relation::Equal, j}});
 }
 
 std::string SymbolicParts::prove() {
@@ -210,8 +209,8 @@ std::string SymbolicParts::prove() {
     return {};
   auto isStrided = [](const SegmentExpr &part) { return part.stride > 0; };
   if (llvm::any_of(segments, isStrided)) {
-    bool good = segments.size() == 1 && (proveStrided(false) ||
-                                         (ranks > 1 && proveStrided(true)));
+    bool good = segments.size() == 1 &&
+                (proveStrided(false) || (ranks > 1 && proveStrided(true)));
     return good ? "strided" : "";
   }
   std::vector<std::vector<Family>> chains = getChains();

@@ -169,7 +169,7 @@ ValueId Decoder::reduce(ValueId partial, const std::string &place) {
     x = op(OpKind::AllReduce, {x}, like(x), place, attrs);
   if (place == "layer.0.o_proj" && is("rows of the root")) {
     attrs.axes = {kCp};
-    x = op(OpKind::Broadcast, {x}, like(x), "", attrs);
+    x = op(OpKind::Broadcast, {x}, like(x), place, attrs);
   }
   return x;
 }
@@ -441,7 +441,7 @@ ValueId Decoder::logits(ValueId x) {
            attrs);
   attrs.dim = 0;
   attrs.axes = {kCp};
-  if (mesh.hasAxes() && mesh.cp > 1 && !is("logits left split"))
+  if (mesh.hasAxes() && mesh.cp > 1 && !mesh.leavesRowsSplit)
     y = op(OpKind::AllGather, {y}, value(shape, {{}, {}}), "lm_head", attrs);
   return y;
 }

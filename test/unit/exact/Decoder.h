@@ -30,6 +30,7 @@ struct Mesh {
   Partition tokens = Partition::zigzag(); ///< of the rows, over cp
   /// reduce-scatter, add, norm, all-gather over tp; else all-reduce.
   bool isByRows = false;
+  bool leavesRowsSplit = false; ///< of the logits
   bool hasAxes() const { return tp * cp > 1; }
 };
 

@@ -60,3 +60,8 @@ TEST_CASE("plans with more ranks than items") {
   model.vocabulary = 7;
   requireEqual(model, allMeshes(Partition::cyclic(3)));
 }
+
+TEST_CASE("a result that stays split by rows") {
+  requireEqual({}, {{2, 3, Partition::zigzag(), false, true},
+                    {1, 3, Partition::cyclic(1), true, true}});
+}
