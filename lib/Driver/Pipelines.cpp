@@ -45,6 +45,7 @@ void layline::buildVerificationPipeline(OpPassManager &manager) {
   OpPassManager &function = manager.nest<func::FuncOp>();
   function.addPass(createVerifyPositions());
   function.addPass(createVerifySums());
+  manager.addPass(createVerifyOrder());
   manager.addPass(createVerifyEquivalence());
 }
 

@@ -66,7 +66,7 @@ static Type globalType(Type type) {
 
 LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   // What these give is the same global tensor: their verifiers see to it.
-  if (isa<CommEdgeOpInterface, SliceOp>(op)) {
+  if (isa<CommEdgeOpInterface, SliceOp, PadOp, UnpadOp>(op)) {
     numbers[op.getResult(0)] = numbers.lookup(op.getOperand(0));
     return success();
   }

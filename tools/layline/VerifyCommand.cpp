@@ -1,6 +1,7 @@
 //===- VerifyCommand.cpp - layline verify ---------------------------------===//
 #include "Commands.h"
 #include "PlanFile.h"
+#include "layline/Driver/CheckProgram.h"
 #include "layline/Verification/PartitionProof.h"
 #include <iostream>
 #include <memory>
@@ -66,7 +67,7 @@ static std::string proveRanges(const json &plan, int64_t &proved) {
   return {};
 }
 
-static int runVerify(const std::string &folder) {
+static int verifyPlan(const std::string &folder) {
   int exitCode = Good;
   std::optional<json> checked = readCheckedPlan(folder, exitCode);
   if (!checked)
@@ -101,14 +102,49 @@ static int runVerify(const std::string &folder) {
   return Good;
 }
 
+/// Who reads what in a planned program, whether its ops are well typed or not.
+static int runConsumers(const std::string &file, bool asJson) {
+  ProgramCheck check = checkConsumers(file, asJson);
+  std::cerr << check.messages;
+  if (!check.isReadable)
+    return Unusable;
+  std::cout << check.report;
+  return check.isFed ? Good : Refused;
+}
+
+namespace {
+struct VerifyOptions {
+  std::string path;
+  bool consumers = false;
+  bool json = false;
+};
+} // namespace
+
+static int runVerify(const VerifyOptions &options) {
+  if (options.consumers)
+    return runConsumers(options.path, options.json);
+  return verifyPlan(options.path);
+}
+
 void layline::tool::addVerifyCommand(CLI::App &app, int &exitCode) {
-  auto folder = std::make_shared<std::string>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App *command = app.add_subcommand(
       "verify", "Prove a written plan again, from plan.json alone");
-  command->add_option("DIR", *folder, "Folder with plan.json, or the file")
+  command
+      ->add_option("PATH", options->path,
+                   "Folder with plan.json, or the file; an .mlir file with "
+                   "--consumers")
       ->required();
+  CLI::Option *consumers = command->add_flag(
+      "--consumers", options->consumers,
+      "Who reads each rewritten value of a planned program, what each reader "
+      "needs and what it gets");
+  command
+      ->add_flag("--json", options->json, "The report of --consumers as JSON")
+      ->needs(consumers);
   command->footer("Checks what a person or another tool may have edited. Says "
                   "where, what was found and what was expected.\n\n"
-                  "Example:\n  layline verify plan");
-  command->callback([folder, &exitCode] { exitCode = runVerify(*folder); });
+                  "Examples:\n  layline verify plan\n"
+                  "  layline verify --consumers ir/3-planned.mlir");
+  command->callback([options, &exitCode] { exitCode = runVerify(*options); });
 }
