@@ -11,6 +11,8 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.layline_obj_root, "test")
 
 llvm_config.use_default_substitutions()  # FileCheck, not, count
+# At the start of a line `not` is no substitution: the shell has to find it.
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.add_tool_substitutions(
     ["layline", "layline-opt", "layline-translate", "split-file"],
     [os.path.join(config.layline_obj_root, "bin"), config.llvm_tools_dir],

@@ -105,9 +105,8 @@ LogicalResult FactorSplits::addOperand(unsigned operand, LayoutAttr layout) {
       split = split.withUnit(split.getUnit() / bound.unit);
     int64_t pad = layout.getPad(dim);
     if (pad && factor.kind != FactorKind::PassThrough)
-      return emitError() << (factor.kind == FactorKind::Reduction
-                                 ? "sums over"
-                                 : "needs")
+      return emitError() << (factor.kind == FactorKind::Reduction ? "sums over"
+                                                                  : "needs")
                          << " dimension " << dim << " (" << factor.name
                          << ") of operand #" << operand
                          << ", whose parts are padded to " << pad
@@ -147,8 +146,8 @@ LogicalResult FactorSplits::finish() {
         continue;
       if (!readers || readers.getKind() != PartitionKind::Block ||
           readers.getAxis() != split.getAxis() || readers.getUnit() != 1 ||
-          readers.getNext() || split.getKind() != PartitionKind::Readers || split.getUnit() != 1 ||
-          split.getArgument() != factor.numReaders)
+          readers.getNext() || split.getKind() != PartitionKind::Readers ||
+          split.getUnit() != 1 || split.getArgument() != factor.numReaders)
         return emitError() << "'" << factor.name << "' is " << describe(split)
                            << " while '" << model.factors[factor.readers].name
                            << "' is " << describe(readers)

@@ -104,8 +104,7 @@ static FailureOr<LayoutAttr> splitFurther(Operation *op, const Edge &edge,
   SplitAttr before = edge.in.getDims()[dim];
   if (!found || found.getLastAxis() != axis)
     return op->emitOpError("must split dimension ")
-           << dim << " of its result over " << axis
-           << (before ? " last" : "");
+           << dim << " of its result over " << axis << (before ? " last" : "");
   if (found.withoutLast() != before) {
     InFlightDiagnostic diag = op->emitOpError("splits dimension ")
                               << dim << " of its result as " << found
@@ -243,8 +242,7 @@ LogicalResult SliceOp::verify() {
   if (failed(edge) || failed(checkDim(*this, *edge, getDim())))
     return failure();
   unsigned dim = getDim();
-  FailureOr<LayoutAttr> split =
-      splitFurther(*this, *edge, dim, getAxisAttr());
+  FailureOr<LayoutAttr> split = splitFurther(*this, *edge, dim, getAxisAttr());
   if (failed(split))
     return failure();
   // A rank's part of its own addend is no part of the sum over other ranks'

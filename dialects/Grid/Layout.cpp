@@ -295,8 +295,7 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (padding.size() != dims.size() ||
         llvm::all_of(padding, [](int64_t pad) { return pad == 0; }))
       return emitError() << "padding is given for " << padding.size() << " of "
-                         << dims.size()
-                         << " dimensions, expected all or none";
+                         << dims.size() << " dimensions, expected all or none";
     if (llvm::any_of(padding, [](int64_t pad) { return pad < 0; }))
       return emitError() << "a part is padded to a negative number of elements";
     if (padding.front())
@@ -329,8 +328,7 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
     if (!split) {
       if (getPad(dim) && getPad(dim) < shape[dim])
         return emitError() << "dimension " << dim << " has " << shape[dim]
-                           << " elements and is padded to only "
-                           << getPad(dim);
+                           << " elements and is padded to only " << getPad(dim);
       continue;
     }
     if (getPad(dim) % split.getUnit())

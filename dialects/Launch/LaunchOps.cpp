@@ -149,7 +149,8 @@ static LogicalResult verifyWithin(RangeOp op) {
     if (!outer || !outer->isBeforeInBlock(inner) ||
         outer.getKind() == RangeKind::Readers)
       return op.emitOpError("is within ")
-             << inner.getWithinAttr() << ", expected a partition defined before";
+             << inner.getWithinAttr()
+             << ", expected a partition defined before";
     if (!axes.insert(outer.getAxis()).second)
       return op.emitOpError("deals out over \"")
              << outer.getAxis() << "\" what is dealt out over it already";
@@ -182,8 +183,7 @@ LogicalResult RangeOp::verify() {
                : getInterleave().has_value())
     return emitOpError("deals out its items by '")
            << stringifyRangeKind(getKind()) << "', expected "
-           << (isCyclic ? "an 'interleave' of at least 1"
-                        : "no 'interleave'");
+           << (isCyclic ? "an 'interleave' of at least 1" : "no 'interleave'");
   return success();
 }
 

@@ -7,9 +7,9 @@ using namespace mlir;
 ParseResult layline::launch::parseNumbers(OpAsmParser &parser,
                                           DenseF64ArrayAttr &numbers) {
   SmallVector<double> values;
-  if (parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::Square,
-          [&] { return parser.parseFloat(values.emplace_back()); }))
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseFloat(values.emplace_back());
+      }))
     return failure();
   numbers = parser.getBuilder().getDenseF64ArrayAttr(values);
   return success();

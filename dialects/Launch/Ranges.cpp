@@ -59,9 +59,8 @@ int64_t layline::launch::getLargestBytes(PlanOp plan, RankedTensorType tensor,
       // largest part is the most.
       int64_t items = whole / split.getUnit();
       for (grid::SplitAttr link : split.getChain())
-        items =
-            getLargestExtent(grid::toPartition(link), items,
-                             plan.getAxisSize(link.getAxis()).value_or(1));
+        items = getLargestExtent(grid::toPartition(link), items,
+                                 plan.getAxisSize(link.getAxis()).value_or(1));
       whole = split.getUnit() * items;
     }
     bytes *= whole;

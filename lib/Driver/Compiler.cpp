@@ -89,6 +89,21 @@ bool Compiler::checkRequest() {
   if (request.tp < 1 || request.tp > kMostRanks)
     return bad("--tp: found " + Twine(request.tp) + ", expected 1 to " +
                Twine(kMostRanks));
+  if (request.cp < 1 || request.tp * request.cp > kMostRanks)
+    return bad("--cp: found " + Twine(request.cp) + " with --tp " +
+               Twine(request.tp) + ", expected 1 to " +
+               Twine(kMostRanks / request.tp));
+  StringRef interleave = request.cpSplit;
+  int64_t run = 1;
+  bool isInterleave =
+      interleave.consume_front("interleave") &&
+      (interleave.empty() || (interleave.consume_front(":") &&
+                              !interleave.getAsInteger(10, run) && run >= 1));
+  if (!isInterleave && request.cpSplit != "zigzag" &&
+      request.cpSplit != "contiguous")
+    return bad("--cp-split: found '" + request.cpSplit +
+               "', expected zigzag, contiguous, interleave or interleave:I "
+               "with I at least 1");
   if (request.minTokens < 1 || request.maxTokens < request.minTokens ||
       request.maxTokens > kMostTokens)
     return bad("--tokens: found " + Twine(request.minTokens) + ":" +
@@ -209,6 +224,8 @@ void Compiler::run() {
     return;
   PlacementOptions placement;
   placement.tp = request.tp;
+  placement.cp = request.cp;
+  placement.cpSplit = request.cpSplit;
   placement.even = request.even;
   if (!phase("placement",
              [&] {
@@ -227,9 +244,14 @@ void Compiler::run() {
   planning.minTokens = request.minTokens;
   planning.maxTokens = request.maxTokens;
   planning.boundaries = request.boundaries;
-  planning.rowsFrom =
-      threshold.never ? request.maxTokens + 1 : threshold.tokens;
+  // What the ranks of "tp" reduce is a part of the tokens.
+  planning.rowsFrom = threshold.never ? request.maxTokens + 1
+                                      : (threshold.tokens - 1) * request.cp + 1;
   planning.rowsFromWhy = threshold.reason;
+  if (request.cp > 1 && !threshold.never)
+    planning.rowsFromWhy += ", of which each of the " +
+                            std::to_string(request.cp) +
+                            " context-parallel parts sees its share";
   planning.fuse = request.fuse;
   if (!phase("planning",
              [&] {

@@ -43,6 +43,7 @@ void layline::buildPlanningPipeline(OpPassManager &manager,
 void layline::buildVerificationPipeline(OpPassManager &manager) {
   manager.addPass(createVerifyPartitions());
   OpPassManager &function = manager.nest<func::FuncOp>();
+  function.addPass(createVerifyCoverage());
   function.addPass(createVerifyPositions());
   function.addPass(createVerifySums());
   manager.addPass(createVerifyOrder());

@@ -39,9 +39,8 @@ public:
             int64_t rank)
       : ranges(ranges), tokens(tokens) {
     // Row-major over the axes.
-    for (auto [axis, size] : llvm::reverse(
-             llvm::zip(plan.getAxes().getAsValueRange<StringAttr>(),
-                       plan.getSizes()))) {
+    for (auto [axis, size] : llvm::reverse(llvm::zip(
+             plan.getAxes().getAsValueRange<StringAttr>(), plan.getSizes()))) {
       coordinates["rank." + axis.str()] = rank % size;
       rank /= size;
     }
@@ -236,7 +235,11 @@ std::string layline::printDecisions(const CompileRequest &request,
         "\"minor\": 0},\n";
   os << "\"model_type\": \"" << result.modelType
      << "\", \"layers\": " << result.layers << ", \"tp\": " << request.tp
-     << ", \"target\": \"" << request.target << "\",\n";
+     << ", \"cp\": " << request.cp << ", \"cp_split\": \""
+     << (request.cp > 1 ? request.cpSplit : "none")
+     << "\", \"cards\": " << request.tp * request.cp
+     << ", \"attention_tp\": " << request.tp << ", \"target\": \""
+     << request.target << "\",\n";
   {
     Lines lines(os, "variants");
     for (size_t index = 0; index < result.variants.size(); ++index)

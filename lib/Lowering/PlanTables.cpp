@@ -47,8 +47,8 @@ PlanTables::getRange(Location loc, grid::SplitAttr split, int64_t size) {
     within = *range;
     items = Expr::size(within.getValue().str());
   }
-  std::optional<RangeKind> kind = symbolizeRangeKind(
-      grid::stringifyPartitionKind(last.getKind()));
+  std::optional<RangeKind> kind =
+      symbolizeRangeKind(grid::stringifyPartitionKind(last.getKind()));
   std::vector<SegmentExpr> segments = getSegmentExprs(
       grid::toPartition(last), items, *ranks, Expr::rank(axis.str()));
   if (!kind || segments.empty())

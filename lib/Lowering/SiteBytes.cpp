@@ -23,8 +23,7 @@ static FailureOr<Expr> getBytes(Location loc, PlanTables &tables,
   grid::LayoutAttr layout = grid::getLayout(tensor).withDim(dim, split);
   Expr product = 1;
   for (auto [i, size] : llvm::enumerate(tensor.getShape())) {
-    FailureOr<Expr> extent =
-        getExtent(loc, tables, size, layout.getDims()[i]);
+    FailureOr<Expr> extent = getExtent(loc, tables, size, layout.getDims()[i]);
     if (failed(extent))
       return failure();
     if (extent->isConstant())
@@ -110,8 +109,7 @@ LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
 LogicalResult SiteBytes::visitGather(grid::AllGatherOp gather) {
   auto rows = rowsOf.find(gather.getInput());
   // Gathers over other axes are there with and without a rewrite.
-  if (rows == rowsOf.end() ||
-      sites[rows->second].axis != gather.getAxisAttr())
+  if (rows == rowsOf.end() || sites[rows->second].axis != gather.getAxisAttr())
     return success();
   auto tensor = cast<RankedTensorType>(gather.getInput().getType());
   unsigned dim = gather.getDim();

@@ -244,10 +244,10 @@ void Placer::sliceArguments() {
     auto type = cast<RankedTensorType>(argument.getType());
     if (type.getRank() == 0 || !type.isDynamicDim(0))
       continue;
-    auto slice = SliceOp::create(
-        builder, argument.getLoc(),
-        withLayout(type, getLayout(type).withDim(0, rows)), argument,
-        builder.getI64IntegerAttr(0), rows.getAxis());
+    auto slice =
+        SliceOp::create(builder, argument.getLoc(),
+                        withLayout(type, getLayout(type).withDim(0, rows)),
+                        argument, builder.getI64IntegerAttr(0), rows.getAxis());
     argument.replaceAllUsesExcept(slice.getResult(), slice);
     wholeOf[slice.getResult()] = argument;
   }
@@ -314,8 +314,7 @@ LogicalResult Placer::place() {
 }
 
 namespace {
-struct PlaceParallel
-    : layline::impl::PlaceParallelBase<PlaceParallel> {
+struct PlaceParallel : layline::impl::PlaceParallelBase<PlaceParallel> {
   using PlaceParallelBase::PlaceParallelBase;
 
   /// How the tokens are dealt out; null if they are not.
@@ -333,9 +332,9 @@ struct PlaceParallel
                             name.getAsInteger(10, argument) || argument < 1))
         argument = 0;
     }
-    if (kind == PartitionKind::Zigzag ? name != "zigzag"
-                                      : kind == PartitionKind::Cyclic &&
-                                            argument == 0)
+    if (kind == PartitionKind::Zigzag
+            ? name != "zigzag"
+            : kind == PartitionKind::Cyclic && argument == 0)
       return module.emitError("tokens are to be dealt out by \"")
              << cpSplit.getValue()
              << "\", expected zigzag, contiguous, interleave or interleave:I "
@@ -345,8 +344,8 @@ struct PlaceParallel
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    for (auto [name, ranks] : {std::pair<StringRef, int64_t>("tensor", tp),
-                               {"context", cp}})
+    for (auto [name, ranks] :
+         {std::pair<StringRef, int64_t>("tensor", tp), {"context", cp}})
       if (ranks < 1) {
         module.emitError() << name << " parallelism over " << ranks
                            << " ranks, expected at least 1";

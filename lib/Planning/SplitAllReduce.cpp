@@ -60,8 +60,8 @@ struct PlanSplitAllReduce
       auto type = cast<RankedTensorType>(reduce.getType());
       auto rows = ReduceScatterOp::create(
           builder, reduce.getLoc(),
-          withLayout(type, getLayout(type).withDim(
-                               0, splitRowsFurther(type, axis))),
+          withLayout(type,
+                     getLayout(type).withDim(0, splitRowsFurther(type, axis))),
           reduce.getInput(), builder.getI64IntegerAttr(0), axis,
           reduce.getSiteAttr());
       auto whole = AllGatherOp::create(builder, reduce.getLoc(), type, rows,

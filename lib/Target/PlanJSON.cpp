@@ -7,8 +7,6 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::launch;
 
-
-
 StringRef layline::getTypeName(Type type) {
   if (type.isBF16())
     return "bf16";

@@ -22,187 +22,263 @@ AffineCases::Affine AffineCases::combine(const Affine &a, int64_t scale,
   return sum;
 }
 
+AffineCases::Affine AffineCases::getVariable(unsigned index) {
+  Affine variable;
+  variable.terms.assign(index + 1, 0);
+  variable.terms[index] = 1;
+  return variable;
+}
+
+AffineCases::Case AffineCases::getStart() const {
+  Case start;
+  for (auto [index, unknown] : llvm::enumerate(unknowns)) {
+    Variable variable;
+    variable.factors = {static_cast<unsigned>(index)};
+    variable.isRank = unknown.isRank;
+    variable.isAtLeastZero = unknown.least >= 0;
+    start.variables.push_back(std::move(variable));
+  }
+  return start;
+}
+
 /// The quotient dividend / divisor rounded down, as a variable of its own.
 AffineCases::Affine AffineCases::divide(Case &in, const Affine &dividend,
                                         int64_t divisor) {
-  size_t index = 0;
-  for (; index < in.quotients.size(); ++index) {
-    const Quotient &known = in.quotients[index];
+  for (auto [index, known] : llvm::enumerate(in.variables)) {
     Affine difference = combine(known.dividend, -1, dividend);
     if (known.divisor == divisor && difference.isConstant() &&
         difference.constant == 0)
-      break;
+      return getVariable(index);
   }
-  if (index == in.quotients.size())
-    in.quotients.push_back({dividend, divisor});
-  Affine quotient;
-  quotient.terms.assign(index + 2, 0);
-  quotient.terms[index + 1] = 1;
-  return quotient;
+  Variable quotient;
+  quotient.dividend = dividend;
+  quotient.divisor = divisor;
+  quotient.factors = {static_cast<unsigned>(in.variables.size())};
+  quotient.isRank = true;
+  quotient.isAtLeastZero = dividend.constant >= 0;
+  for (auto [index, variable] : llvm::enumerate(in.variables)) {
+    int64_t term = dividend.term(index);
+    quotient.isRank &= term == 0 || variable.isRank;
+    quotient.isAtLeastZero &=
+        term == 0 || (term > 0 && variable.isAtLeastZero);
+  }
+  in.variables.push_back(std::move(quotient));
+  return getVariable(in.variables.size() - 1);
 }
 
-bool AffineCases::expand(const Expr &expr, Case base,
-                         llvm::SmallVectorImpl<Case> &cases) const {
-  switch (expr.op()) {
-  case Expr::Op::Constant:
-    base.value = {{}, expr.constant()};
-    cases.push_back(std::move(base));
-    return true;
-  case Expr::Op::Symbol: {
-    if (expr.name() == unknown) {
-      base.value = {{1}, 0};
-    } else {
-      auto entry = known.find(expr.name());
-      if (entry == known.end())
-        return false;
-      base.value = {{}, entry->second};
-    }
-    cases.push_back(std::move(base));
-    return true;
+/// The product of two variables as one; nothing if it would not be affine for
+/// known ranks.
+std::optional<unsigned> AffineCases::multiply(Case &in, unsigned a,
+                                              unsigned b) {
+  Variable product;
+  product.factors = in.variables[a].factors;
+  product.factors.append(in.variables[b].factors);
+  llvm::sort(product.factors);
+  int64_t others = 0;
+  product.isAtLeastZero = true;
+  for (unsigned factor : product.factors) {
+    others += !in.variables[factor].isRank;
+    product.isAtLeastZero &= in.variables[factor].isAtLeastZero;
   }
-  case Expr::Op::Size:
-  case Expr::Op::Begin:
-    return false;
-  default:
-    break;
-  }
+  if (others > 1)
+    return std::nullopt;
+  product.isRank = others == 0;
+  for (auto [index, known] : llvm::enumerate(in.variables))
+    if (known.factors == product.factors)
+      return index;
+  in.variables.push_back(std::move(product));
+  return in.variables.size() - 1;
+}
 
-  // Fold the operands from the left, case by case.
-  llvm::SmallVector<Case, 4> done;
-  if (!expand(expr.operands().front(), std::move(base), done))
-    return false;
-  for (const Expr &operand : llvm::drop_begin(expr.operands())) {
-    llvm::SmallVector<Case, 4> next;
-    for (Case &left : done) {
-      Affine lhs = left.value;
-      llvm::SmallVector<Case, 4> rights;
-      if (!expand(operand, left, rights))
-        return false;
-      for (Case &right : rights) {
-        Affine rhs = right.value;
-        switch (expr.op()) {
-        case Expr::Op::Add:
-          right.value = combine(lhs, 1, rhs);
-          break;
-        case Expr::Op::Sub:
-          right.value = combine(lhs, -1, rhs);
-          break;
-        case Expr::Op::Mul:
-          if (!lhs.isConstant() && !rhs.isConstant())
-            return false;
-          right.value = lhs.isConstant() ? combine({}, lhs.constant, rhs)
-                                         : combine({}, rhs.constant, lhs);
-          break;
-        case Expr::Op::FloorDiv:
-        case Expr::Op::CeilDiv:
-        case Expr::Op::Mod: {
-          if (!rhs.isConstant() || rhs.constant < 1)
-            return false;
-          Affine dividend = lhs;
-          if (expr.op() == Expr::Op::CeilDiv)
-            dividend.constant += rhs.constant - 1;
-          Affine quotient = divide(right, dividend, rhs.constant);
-          right.value = expr.op() == Expr::Op::Mod
-                            ? combine(lhs, -rhs.constant, quotient)
-                            : quotient;
-          break;
-        }
-        case Expr::Op::Min:
-        case Expr::Op::Max: {
-          // Left side taken if lhs <= rhs (min), lhs >= rhs (max).
-          bool isMin = expr.op() == Expr::Op::Min;
-          Affine leftWins =
-              isMin ? combine(rhs, -1, lhs) : combine(lhs, -1, rhs);
-          Case other = right;
-          right.conditions.push_back(leftWins);
-          right.value = lhs;
-          Affine rightWins = combine({}, -1, leftWins);
-          rightWins.constant -= 1;
-          other.conditions.push_back(rightWins);
-          other.value = rhs;
-          next.push_back(std::move(other));
-          break;
-        }
-        default:
-          return false;
-        }
-        next.push_back(std::move(right));
-      }
+std::optional<AffineCases::Affine>
+AffineCases::multiply(Case &in, const Affine &a, const Affine &b) {
+  Affine product = combine({{}, a.constant * b.constant}, 0, {});
+  auto add = [&](int64_t scale, unsigned variable) {
+    product = combine(product, scale, getVariable(variable));
+  };
+  for (size_t i = 0; i < a.terms.size(); ++i) {
+    if (a.terms[i] == 0)
+      continue;
+    add(a.terms[i] * b.constant, i);
+    for (size_t j = 0; j < b.terms.size(); ++j) {
+      if (b.terms[j] == 0)
+        continue;
+      std::optional<unsigned> variable = multiply(in, i, j);
+      if (!variable)
+        return std::nullopt;
+      add(a.terms[i] * b.terms[j], *variable);
     }
-    done = std::move(next);
   }
-  cases.append(done.begin(), done.end());
+  for (size_t j = 0; j < b.terms.size(); ++j)
+    if (b.terms[j] != 0)
+      add(a.constant * b.terms[j], j);
+  return product;
+}
+
+bool AffineCases::expandLeaf(const Expr &expr, Case base,
+                             llvm::SmallVectorImpl<Case> &cases) const {
+  if (expr.isConstant()) {
+    base.value = {{}, expr.constant()};
+  } else {
+    auto entry = llvm::find_if(unknowns, [&](const Unknown &unknown) {
+      return expr.op() == Expr::Op::Symbol && unknown.name == expr.name();
+    });
+    if (entry == unknowns.end())
+      return false;
+    base.value = getVariable(entry - unknowns.begin());
+  }
+  cases.push_back(std::move(base));
   return true;
 }
 
-std::optional<int64_t> AffineCases::findPoint(const Case &in,
-                                              const Affine &affine) {
-  unsigned numVars = 1 + in.quotients.size();
+/// lhs (op) right.value, where `right` has the variables of both.
+bool AffineCases::combineSides(Expr::Op op, const Affine &lhs, Case &right,
+                               llvm::SmallVectorImpl<Case> &next) {
+  Affine rhs = right.value;
+  switch (op) {
+  case Expr::Op::Add:
+  case Expr::Op::Sub:
+    right.value = combine(lhs, op == Expr::Op::Add ? 1 : -1, rhs);
+    break;
+  case Expr::Op::Mul: {
+    std::optional<Affine> product = multiply(right, lhs, rhs);
+    if (!product)
+      return false;
+    right.value = std::move(*product);
+    break;
+  }
+  case Expr::Op::FloorDiv:
+  case Expr::Op::CeilDiv:
+  case Expr::Op::Mod: {
+    if (!rhs.isConstant() || rhs.constant < 1)
+      return false;
+    Affine dividend = lhs;
+    if (op == Expr::Op::CeilDiv)
+      dividend.constant += rhs.constant - 1;
+    Affine quotient = divide(right, dividend, rhs.constant);
+    right.value = op == Expr::Op::Mod ? combine(lhs, -rhs.constant, quotient)
+                                      : quotient;
+    break;
+  }
+  case Expr::Op::Min:
+  case Expr::Op::Max: {
+    // Left side taken if lhs <= rhs (min), lhs >= rhs (max).
+    bool isMin = op == Expr::Op::Min;
+    Affine leftWins = isMin ? combine(rhs, -1, lhs) : combine(lhs, -1, rhs);
+    if (leftWins.isConstant()) {
+      right.value = leftWins.constant >= 0 ? lhs : rhs;
+      break;
+    }
+    Case other = right;
+    right.conditions.push_back(leftWins);
+    right.value = lhs;
+    Affine rightWins = combine({}, -1, leftWins);
+    rightWins.constant -= 1;
+    other.conditions.push_back(rightWins);
+    other.value = rhs;
+    next.push_back(std::move(other));
+    break;
+  }
+  default:
+    return false;
+  }
+  next.push_back(std::move(right));
+  return true;
+}
+
+bool AffineCases::expand(const Expr &expr, Case base,
+                         llvm::SmallVectorImpl<Case> &cases) {
+  if (expr.operands().empty())
+    return expandLeaf(expr, std::move(base), cases);
+  llvm::SmallVector<Case, 4> lefts;
+  if (!expand(expr.operands()[0], std::move(base), lefts))
+    return false;
+  for (Case &left : lefts) {
+    Affine lhs = left.value;
+    llvm::SmallVector<Case, 4> rights;
+    if (!expand(expr.operands()[1], std::move(left), rights))
+      return false;
+    for (Case &right : rights)
+      if (!combineSides(expr.op(), lhs, right, cases))
+        return false;
+  }
+  return true;
+}
+
+bool AffineCases::isEmpty(const Case &in, const Affine &affine) {
+  unsigned numVars = in.variables.size();
   IntegerPolyhedron set(PresburgerSpace::getSetSpace(numVars));
   auto addAtLeastZero = [&](const Affine &form) {
-    llvm::SmallVector<int64_t, 6> row(numVars + 1, 0);
+    llvm::SmallVector<int64_t, 8> row(numVars + 1, 0);
     for (unsigned i = 0; i < numVars; ++i)
       row[i] = form.term(i);
     row.back() = form.constant;
     set.addInequality(row);
   };
-  set.addBound(BoundType::LB, 0, 0);
-  for (auto [index, quotient] : llvm::enumerate(in.quotients)) {
-    // 0 <= dividend - divisor * q <= divisor - 1
-    Affine variable;
-    variable.terms.assign(index + 2, 0);
-    variable.terms[index + 1] = 1;
-    Affine remainder = combine(quotient.dividend, -quotient.divisor, variable);
-    addAtLeastZero(remainder);
-    Affine rest = combine({{}, quotient.divisor - 1}, -1, remainder);
-    addAtLeastZero(rest);
+  for (auto [index, unknown] : llvm::enumerate(unknowns)) {
+    set.addBound(BoundType::LB, index, unknown.least);
+    if (unknown.most)
+      set.addBound(BoundType::UB, index, *unknown.most);
+  }
+  for (unsigned index = unknowns.size(); index < numVars; ++index) {
+    const Variable &variable = in.variables[index];
+    if (variable.divisor > 0) {
+      // 0 <= dividend - divisor * q <= divisor - 1
+      Affine remainder =
+          combine(variable.dividend, -variable.divisor, getVariable(index));
+      addAtLeastZero(remainder);
+      addAtLeastZero(combine({{}, variable.divisor - 1}, -1, remainder));
+    } else if (variable.isAtLeastZero) {
+      set.addBound(BoundType::LB, index, 0);
+    }
   }
   for (const Affine &condition : in.conditions)
     addAtLeastZero(condition);
   addAtLeastZero(affine);
-  if (set.isIntegerEmpty())
-    return std::nullopt;
-  // A small counterexample is easier to check by hand: the least n that is not
-  // cut off, by halving.
-  auto isEmptyUpTo = [&](int64_t bound) {
-    IntegerPolyhedron bounded = set;
-    bounded.addBound(BoundType::UB, 0, bound);
-    return bounded.isIntegerEmpty();
-  };
-  int64_t high = 1;
-  while (high < (int64_t(1) << 40) && isEmptyUpTo(high))
-    high *= 2;
-  int64_t low = -1; // empty up to here
-  while (high - low > 1) {
-    int64_t middle = low + (high - low) / 2;
-    (isEmptyUpTo(middle) ? low : high) = middle;
-  }
-  return high;
+  ++queries;
+  return set.isIntegerEmpty();
+}
+
+bool AffineCases::hasAffineForm(const Expr &expr) {
+  llvm::SmallVector<Case, 8> cases;
+  return expand(expr, getStart(), cases);
 }
 
 AffineCases::Answer AffineCases::prove(const Expr &lhs, Relation relation,
-                                       const Expr &rhs) const {
-  llvm::SmallVector<Case, 8> cases;
-  if (!expand(lhs - rhs, Case(), cases))
-    return {false, std::nullopt, true};
-  Answer answer{true, std::nullopt, false};
-  auto refute = [&](const Case &in, Affine negation) {
-    std::optional<int64_t> point = findPoint(in, negation);
-    if (!point)
-      return;
-    answer.holds = false;
-    if (!answer.counterexample || *point < *answer.counterexample)
-      answer.counterexample = point;
+                                       const Expr &rhs,
+                                       const std::vector<Expr> &given) {
+  llvm::SmallVector<Case, 8> cases = {getStart()};
+  auto expandAll = [&](const Expr &expr) {
+    llvm::SmallVector<Case, 8> next;
+    for (Case &in : cases)
+      if (!expand(expr, std::move(in), next))
+        return false;
+    cases = std::move(next);
+    return true;
   };
-  for (const Case &in : cases) {
-    // lhs - rhs <= -1
-    Affine below = combine({{}, -1}, -1, in.value);
-    refute(in, below);
-    if (relation == Relation::Equal) {
-      Affine above = in.value;
-      above.constant -= 1;
-      refute(in, above);
-    }
+  for (const Expr &condition : given) {
+    if (!expandAll(condition))
+      return Answer::NoAffineForm;
+    for (Case &in : cases)
+      in.conditions.push_back(in.value);
   }
-  return answer;
+  if (!expandAll(lhs - rhs))
+    return Answer::NoAffineForm;
+  for (const Case &in : cases) {
+    const Affine &value = in.value;
+    if (value.isConstant() && (value.constant == 0 ||
+                               (value.constant > 0 &&
+                                relation == Relation::AtLeast)))
+      continue;
+    if (in.variables.empty())
+      return Answer::Open;
+    // lhs - rhs <= -1
+    if (!isEmpty(in, combine({{}, -1}, -1, value)))
+      return Answer::Open;
+    // lhs - rhs >= 1
+    if (relation == Relation::Equal &&
+        !isEmpty(in, combine(value, 1, {{}, -1})))
+      return Answer::Open;
+  }
+  return Answer::Holds;
 }

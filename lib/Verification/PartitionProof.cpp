@@ -1,91 +1,221 @@
 //===- PartitionProof.cpp - disjoint and complete, for every count --------===//
 #include "layline/Verification/PartitionProof.h"
-#include "AffineCases.h"
+#include "ExprTools.h"
+#include "PeriodSearch.h"
+#include "Runs.h"
+#include "SymbolicParts.h"
 
 using namespace layline;
 
-static std::string words(std::initializer_list<std::string> parts) {
-  std::string text;
-  for (const std::string &part : parts)
-    text += part;
-  return text;
+void Proof::add(const Proof &part) {
+  if (!part.proved && problem.empty())
+    problem = part.problem;
+  proved &= part.proved;
+  queries += part.queries;
+  if (method.find(part.method) == std::string::npos)
+    method += (method.empty() ? "" : " + ") + part.method;
 }
 
-/// The expression with a value for one symbol.
-static Expr substitute(const Expr &expr, const std::string &symbol,
-                       const Expr &value) {
-  switch (expr.op()) {
-  case Expr::Op::Symbol:
-    return expr.name() == symbol ? value : expr;
-  case Expr::Op::Constant:
-  case Expr::Op::Size:
-  case Expr::Op::Begin:
-    return expr;
-  default:
+namespace {
+
+/// What is wrong with so many items.
+std::string findFaultAt(const std::vector<SegmentExpr> &segments,
+                        const std::string &axis, int64_t ranks, int64_t items) {
+  std::optional<std::vector<Run>> runs =
+      getAllRuns(segments, axis, ranks, items);
+  std::string fault =
+      runs ? findFault(*runs, items) : "a part has no begin or size";
+  return fault.empty() ? "" : introduce(axis, ranks, items) + fault;
+}
+
+/// Where the unknown rank proves nothing: rank by rank.
+Proof proveByRanks(const std::vector<SegmentExpr> &segments,
+                   const std::string &axis, int64_t ranks,
+                   SymbolicParts &symbolic) {
+  using Outcome = SearchResult::Outcome;
+  SearchResult found = searchCounts(segments, axis, ranks);
+  switch (found.outcome) {
+  case Outcome::Proved:
+    return Proof::good("periods");
+  case Outcome::Refuted:
+    return Proof::bad(introduce(axis, ranks, found.count) + found.fault);
+  case Outcome::NoValue:
+    return Proof::bad(introduce(axis, ranks, found.count) +
+                      "a part has no begin or size");
+  case Outcome::Open:
     break;
   }
-  Expr result = substitute(expr.operands().front(), symbol, value);
-  for (size_t i = 1; i < expr.operands().size(); ++i)
-    result = Expr::binary(expr.op(), result,
-                          substitute(expr.operands()[i], symbol, value));
-  return result;
+  // A fault that only many items show.
+  constexpr int64_t kMostRanks = 64;
+  if (ranks <= kMostRanks && segments.front().stride == 0)
+    if (std::optional<int64_t> count = symbolic.findLeastGap()) {
+      std::string fault = findFaultAt(segments, axis, ranks, *count);
+      if (!fault.empty())
+        return Proof::bad(fault);
+    }
+  return Proof::bad("over " + std::to_string(ranks) + " ranks of \"" + axis +
+                    "\", every item is held once with up to " +
+                    std::to_string(found.count - 1) +
+                    " items, but no proof for more was found");
+}
+
+Proof proveOwner(const std::vector<int64_t> &owners, const std::string &axis,
+                 int64_t ranks, std::optional<int64_t> items) {
+  std::string found = std::to_string(owners.size()) + " owners";
+  if (!items)
+    return Proof::bad("found " + found + ", expected a known number of items");
+  if (*items != static_cast<int64_t>(owners.size()))
+    return Proof::bad("found " + found + ", expected one for each of " +
+                      std::to_string(*items) + " items");
+  for (size_t item = 0; item < owners.size(); ++item)
+    if (owners[item] < 0 || owners[item] >= ranks)
+      return Proof::bad(introduce(axis, ranks, *items) + "item " +
+                        std::to_string(item) + " is held by nobody: rank " +
+                        std::to_string(owners[item]) + " is not there");
+  return Proof::good("owner");
+}
+
+} // namespace
+
+Proof layline::provePartition(const std::vector<SegmentExpr> &segments,
+                              const std::string &axis, int64_t ranks,
+                              std::optional<int64_t> items) {
+  StopWatch watch;
+  Proof proof;
+  SymbolicParts symbolic(segments, axis, ranks, items);
+  if (segments.empty())
+    proof = Proof::bad("there are no expressions for its parts");
+  else if (!symbolic.isAffine())
+    proof = Proof::bad("the parts are not affine in the number of items");
+  else if (std::string method = symbolic.prove(); !method.empty())
+    proof = Proof::good(method);
+  else if (!items)
+    proof = proveByRanks(segments, axis, ranks, symbolic);
+  else if (std::string fault = findFaultAt(segments, axis, ranks, *items);
+           fault.empty())
+    proof = Proof::good("periods");
+  else
+    proof = Proof::bad(fault);
+  proof.queries = symbolic.numQueries();
+  proof.seconds = watch.seconds();
+  return proof;
+}
+
+Proof layline::provePartition(const Partition &partition,
+                              const std::string &axis, int64_t ranks,
+                              std::optional<int64_t> items) {
+  Expr count = items ? Expr(*items) : Expr::symbol("tokens");
+  Expr rank = Expr::rank(axis);
+  switch (partition.kind) {
+  case Partition::Kind::Owner:
+    return proveOwner(partition.owners, axis, ranks, items);
+  case Partition::Kind::Readers:
+    if (!items)
+      return Proof::bad("found readers of an unknown number of items, expected "
+                        "a known one");
+    return proveReaders(
+        getReadersExpr(*items, partition.argument, ranks, rank), *items,
+        {getBlockExpr(partition.argument, ranks, rank)}, partition.argument,
+        axis, ranks);
+  default:
+    return provePartition(getSegmentExprs(partition, count, ranks, rank), axis,
+                          ranks, items);
+  }
+}
+
+/// The first head that a rank holds and does not read, or the other way round.
+static std::string compareHeads(const std::vector<Run> &held,
+                                const std::vector<Run> &queries,
+                                int64_t items, int64_t group) {
+  std::vector<int64_t> isRead(items, 0), isHeld(items, 0);
+  for (const Run &run : queries)
+    for (int64_t head = run.begin; head < run.begin + run.size; ++head)
+      isRead[head / group] = 1;
+  for (const Run &run : held) {
+    if (run.size < 0)
+      return "has a negative size";
+    for (int64_t head = run.begin; head < run.begin + run.size; ++head) {
+      if (head < 0 || head >= items)
+        return "holds KV head " + std::to_string(head) + " of " +
+               std::to_string(items);
+      isHeld[head] = 1;
+    }
+  }
+  std::string heads;
+  for (const Run &run : queries)
+    heads += (heads.empty() ? "" : ", ") + std::to_string(run.begin) + ".." +
+             std::to_string(run.begin + run.size - 1);
+  if (heads.empty())
+    heads = "(none)";
+  for (int64_t head = 0; head < items; ++head)
+    if (isHeld[head] != isRead[head])
+      return std::string(isHeld[head] ? "holds" : "lacks") + " KV head " +
+             std::to_string(head) + ", which its query heads " + heads +
+             (isHeld[head] ? " do not read" : " read");
+  return {};
+}
+
+Proof layline::proveReaders(const SegmentExpr &held, int64_t items,
+                            const std::vector<SegmentExpr> &queries,
+                            int64_t queryHeads, const std::string &axis,
+                            int64_t ranks) {
+  StopWatch watch;
+  if (items > 0 && queryHeads % items != 0)
+    return Proof::bad("found " + std::to_string(queryHeads) +
+                      " query heads, expected a multiple of the " +
+                      std::to_string(items) + " KV heads");
+  Proof proof = provePartition(queries, axis, ranks, queryHeads);
+  if (!proof)
+    return proof;
+  // All counts are known and there are no more ranks with heads than heads.
+  for (int64_t rank = 0; items > 0 && rank < ranks; ++rank) {
+    auto own = getRuns({held}, axis, rank, items);
+    auto reads = getRuns(queries, axis, rank, queryHeads);
+    std::string fault = own && reads ? compareHeads(*own, *reads, items,
+                                                    queryHeads / items)
+                                     : "has no begin or size";
+    if (!fault.empty())
+      return Proof::bad("rank " + std::to_string(rank) + " of \"" + axis +
+                        "\" " + fault);
+  }
+  proof.method = "readers";
+  proof.seconds = watch.seconds();
+  return proof;
+}
+
+std::vector<SegmentExpr>
+layline::getLinkSegments(const Link &link, std::optional<int64_t> items) {
+  if (!link.segments.empty())
+    return link.segments;
+  return getSegmentExprs(link.partition,
+                         items ? Expr(*items) : Expr::symbol("tokens"),
+                         link.ranks, Expr::rank(link.axis));
+}
+
+Proof layline::proveChain(const std::vector<Link> &links,
+                          std::optional<int64_t> items) {
+  StopWatch watch;
+  Proof proof = Proof::good("");
+  for (size_t i = 0; i < links.size() && proof; ++i) {
+    const Link &link = links[i];
+    // Only the first deals out a known number of items.
+    std::optional<int64_t> count = i == 0 ? items : std::nullopt;
+    for (size_t j = 0; j < i; ++j)
+      if (links[j].axis == link.axis && link.ranks > 1)
+        return Proof::bad("axis \"" + link.axis + "\" splits the items twice");
+    proof.add(link.segments.empty()
+                  ? provePartition(link.partition, link.axis, link.ranks, count)
+                  : provePartition(link.segments, link.axis, link.ranks,
+                                   count));
+  }
+  proof.seconds = watch.seconds();
+  return proof;
 }
 
 std::string layline::provePartition(const PartExprs &part,
                                     const std::string &axis, int64_t ranks,
                                     std::optional<int64_t> items) {
-  // A known count is one more known symbol; there is then no unknown left.
-  const std::string unknown = items ? "" : "tokens";
-  const Expr count = items ? Expr(*items) : Expr::symbol("tokens");
-  // Of all that is wrong, what shows with the fewest items; the first rank of
-  // those.
-  std::string problem;
-  std::optional<int64_t> smallest;
-  bool isAffine = true;
-  auto check = [&](int64_t rank, const Expr &lhs,
-                   AffineCases::Relation relation, const Expr &rhs,
-                   const std::string &what) {
-    AffineCases::Answer answer =
-        AffineCases(unknown, {}).prove(lhs, relation, rhs);
-    if (answer.holds)
-      return;
-    if (answer.hasNoAffineForm) {
-      if (isAffine)
-        problem = words({"the part of rank ", std::to_string(rank),
-                         " is not affine in the number of items"});
-      isAffine = false;
-      return;
-    }
-    int64_t shown = items ? *items : answer.counterexample.value_or(0);
-    if (!isAffine || (smallest && *smallest <= shown))
-      return;
-    smallest = shown;
-    problem =
-        words({"with ", std::to_string(shown), " items over ",
-               std::to_string(ranks), " ranks of \"", axis, "\", ", what});
-  };
-
-  using Relation = AffineCases::Relation;
-  auto substituteRank = [&](const Expr &expr, int64_t rank) {
-    return substitute(expr, "rank." + axis, Expr(rank));
-  };
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    std::string name = "rank " + std::to_string(rank);
-    Expr begin = substituteRank(part.begin, rank);
-    Expr size = substituteRank(part.size, rank);
-    check(rank, size, Relation::AtLeast, Expr(0),
-          name + " has a negative size");
-    if (rank == 0)
-      check(rank, begin, Relation::Equal, Expr(0),
-            "the first items are held by nobody: rank 0 does not begin at "
-            "item 0");
-    bool last = rank + 1 == ranks;
-    Expr next = last ? count : substituteRank(part.begin, rank + 1);
-    std::string what = last ? name + " does not end at the last item"
-                            : name + " does not end where rank " +
-                                  std::to_string(rank + 1) +
-                                  " begins: items are held twice or by nobody";
-    check(rank, begin + size, Relation::Equal, next, what);
-  }
-  return problem;
+  return provePartition({SegmentExpr{part.begin, part.size}}, axis, ranks,
+                        items)
+      .problem;
 }

@@ -9,36 +9,82 @@
 
 namespace layline::runtime {
 
-void forEachRun(const Shape &global, const Shape &local, const Shape &begins,
-                const CopyRun &run) {
-  std::int64_t count = elements(local);
-  if (count == 0)
-    return;
-  if (global.empty())
-    return run(0, 0, 1);
-  // Dimensions held whole at the end join into one run.
-  std::size_t split = global.size() - 1;
-  std::int64_t length = local[split];
-  while (split > 0 && local[split] == global[split])
-    length *= local[--split];
-  Shape index(split, 0);
-  std::int64_t inner = length / local[split] * begins[split];
-  std::int64_t stride = length / local[split] * global[split];
-  for (std::int64_t at = 0; at < count; at += length) {
-    std::int64_t row = 0;
-    for (std::size_t i = 0; i < split; ++i)
-      row = row * global[i] + begins[i] + index[i];
-    run(at, row * stride + inner, length);
-    for (std::size_t i = split; i-- > 0 && ++index[i] == local[i];)
-      index[i] = 0;
+namespace {
+
+/// Walks over the dimensions before `split`; from there on a run of items is
+/// one run of elements.
+struct RunWalk {
+  const Shape &global;
+  const Region &region;
+  const CopyRun &run;
+  Shape local{};
+  std::size_t split = 0;
+  std::int64_t inner = 1; ///< elements of an item of dimension `split`
+
+  void at(std::size_t dim, std::int64_t localRow,
+          std::int64_t globalRow) const {
+    localRow *= local[dim];
+    globalRow *= global[dim];
+    for (Part part : region[dim]) {
+      if (dim == split)
+        run(localRow * inner, (globalRow + part.begin) * inner,
+            part.size * inner);
+      else
+        for (std::int64_t i = 0; i < part.size; ++i)
+          at(dim + 1, localRow + i, globalRow + part.begin + i);
+      localRow += part.size;
+    }
   }
+};
+
+} // namespace
+
+Shape shapeOf(const Region &region) {
+  Shape shape;
+  for (const Items &dim : region) {
+    shape.push_back(0);
+    for (Part part : dim)
+      shape.back() += part.size;
+  }
+  return shape;
 }
 
-Shape partBegins(const Layout &layout, const std::vector<Part> &parts) {
-  Shape begins;
-  for (const DimLayout &dim : layout.dims)
-    begins.push_back(dim.isSplit() ? parts[dim.range].begin * dim.unit : 0);
-  return begins;
+void forEachRun(const Shape &global, const Region &region, const CopyRun &run) {
+  if (global.empty())
+    return run(0, 0, 1);
+  RunWalk walk{global, region, run, shapeOf(region), global.size() - 1, 1};
+  if (elements(walk.local) == 0)
+    return;
+  // Dimensions held whole at the end join into one run.
+  auto isWhole = [&](std::size_t dim) {
+    return region[dim].size() == 1 && region[dim][0] == Part{0, global[dim]};
+  };
+  for (; walk.split > 0 && isWhole(walk.split); --walk.split)
+    walk.inner *= global[walk.split];
+  walk.at(0, 0, 0);
+}
+
+Region wholeRegion(const Shape &shape) {
+  Region region(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] > 0)
+      region[i] = {{0, shape[i]}};
+  return region;
+}
+
+Items scaled(Items items, std::int64_t unit) {
+  for (Part &part : items)
+    part = {part.begin * unit, part.size * unit};
+  return items;
+}
+
+Region regionOf(const Plan &plan, const Shape &global, const Layout &layout,
+                const Environment &environment) {
+  Region region = wholeRegion(global);
+  for (std::size_t i = 0; i < global.size(); ++i)
+    if (const DimLayout &dim = layout.dims[i]; dim.isSplit())
+      region[i] = scaled(plan.items(dim.range, environment), dim.unit);
+  return region;
 }
 
 namespace {
@@ -100,8 +146,8 @@ GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
   for (int axis : layout.owes)
     isOwed[axis] = true;
   for (const DimLayout &dim : layout.dims)
-    if (dim.isSplit())
-      isSplit[plan.ranges[dim.range].axis] = true;
+    for (int axis : plan.axesOf(dim.range))
+      isSplit[axis] = true;
   // replica -> addend -> parts placed so far. Ordered maps keep rank order.
   std::map<Shape, std::map<Shape, Replica<Element>>> replicas;
   std::map<Shape, std::map<Shape, std::vector<bool>>> placed;
@@ -126,8 +172,7 @@ GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
     environment.coordinates = coordinates.data();
     const Element *local = data(rank);
     forEachRun(
-        value.shape, localShape(shape, layout, environment),
-        partBegins(layout, parts),
+        value.shape, regionOf(plan, value.shape, layout, environment),
         [&](std::int64_t from, std::int64_t to, std::int64_t length) {
           for (std::int64_t i = 0; i < length; ++i) {
             auto at = static_cast<std::size_t>(to + i);

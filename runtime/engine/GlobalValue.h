@@ -25,20 +25,27 @@ struct GlobalValue {
 using CopyRun = std::function<void(std::int64_t local, std::int64_t global,
                                    std::int64_t count)>;
 
-/// Calls `run` for every contiguous piece of a part: `begins` is its corner in
-/// the global shape.
-void forEachRun(const Shape &global, const Shape &local, const Shape &begins,
-                const CopyRun &run);
+/// What a rank holds of every dimension, in elements: the product of the lists.
+using Region = std::vector<Items>;
 
-/// The corner of a rank's part.
-Shape partBegins(const Layout &layout, const std::vector<Part> &parts);
+Region wholeRegion(const Shape &shape);
+/// What a rank holds of a value; `environment` has its coordinates and parts.
+Region regionOf(const Plan &plan, const Shape &global, const Layout &layout,
+                const Environment &environment);
+/// The local shape.
+Shape shapeOf(const Region &region);
+/// Items of `unit` elements as elements.
+Items scaled(Items items, std::int64_t unit);
+
+/// Calls `run` for every contiguous piece of a region, in local order.
+void forEachRun(const Shape &global, const Region &region, const CopyRun &run);
 
 /// Where one rank's elements lie.
 template <typename Element>
 using LocalData = std::function<const Element *(std::int64_t rank)>;
 
-/// Split dimensions placed at their ranges, owed sums summed in rank order,
-/// replicas compared. The first replica's value is the result.
+/// Split dimensions placed where their ranges say, owed sums summed in rank
+/// order, replicas compared. The first replica's value is the result.
 template <typename Element>
 GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
                      const Layout &layout, std::int64_t tokens,

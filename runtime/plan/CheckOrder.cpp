@@ -58,6 +58,39 @@ void checkAfter(const Plan &plan, const Variant &variant,
   }
 }
 
+/// A group has an instance for every setting of the axes that it is not over.
+/// Their ranks must not signal one flag: a rank would take the completion of
+/// another instance for that of its own.
+void checkFlagKey(const Plan &plan, const Flag &flag) {
+  const Group &group = plan.groups[flag.group];
+  auto fail = [&](const auto &...parts) {
+    invalid("flag '", flag.id, "' of group '", group.id, "': ", parts...);
+  };
+  auto has = [](const std::vector<int> &axes, int axis) {
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  };
+  for (std::size_t i = 0; i < flag.key.size(); ++i) {
+    if (has(group.axes, flag.key[i]))
+      fail("its key has axis '", plan.axes[flag.key[i]].name,
+           "', which the group is over; the ranks of one instance would signal "
+           "different flags");
+    if (i > 0 && flag.key[i] <= flag.key[i - 1])
+      fail("its key is ", printAxes(flag.key, plan),
+           "; every axis once, in the order of the mesh, is expected");
+  }
+  std::int64_t stride = 1; // from one rank to the next on the axis
+  for (auto axis = static_cast<int>(plan.axes.size()); axis-- > 0;) {
+    if (plan.axes[axis].size > 1 && !has(group.axes, axis) &&
+        !has(flag.key, axis))
+      fail("its key ", printAxes(flag.key, plan), " misses axis '",
+           plan.axes[axis].name,
+           "', over which the group has instances: ranks "
+           "0 and ",
+           stride, " are in two of them and would signal one flag");
+    stride *= plan.axes[axis].size;
+  }
+}
+
 /// One collective in flight per flag: it has one epoch.
 void checkFlags(const Plan &plan, const Variant &variant,
                 const HappensBefore &before, Findings &findings) {
@@ -156,6 +189,14 @@ void checkPositions(const Plan &plan, const Variant &variant,
 }
 
 } // namespace
+
+void checkFlagKeys(const Plan &plan, Findings &findings) {
+  // Plans of 1.0 have no keys.
+  if (plan.minorVersion < 1)
+    return;
+  for (const Flag &flag : plan.flags)
+    findings.of([&] { checkFlagKey(plan, flag); });
+}
 
 void checkContracts(const Plan &plan, Findings &findings) {
   for (const Variant &variant : plan.variants)

@@ -6,15 +6,33 @@
 namespace layline::runtime {
 namespace {
 
+/// After how many items the parts of a range look alike again.
+std::int64_t period(const Plan &plan, int index) {
+  constexpr std::int64_t kEnough = 64;
+  std::int64_t result = 1;
+  for (; index >= 0 && result < kEnough; index = plan.ranges[index].within) {
+    const Range &range = plan.ranges[index];
+    result *= std::min(plan.axes[range.axis].size, kEnough);
+    result *= range.kind == Range::Kind::Zigzag ? 2
+              : range.kind == Range::Kind::Cyclic
+                  ? std::min(range.interleave, kEnough)
+                  : 1;
+  }
+  return result;
+}
+
 /// Token counts at which expressions are tried: the ends of every variant and,
-/// for the uneven cases, all counts around one and two rows per rank.
-std::set<std::int64_t> sampleTokens(const Plan &plan, std::int64_t ranks) {
+/// for the uneven cases, all counts of two periods.
+std::set<std::int64_t> sampleTokens(const Plan &plan, int range) {
   std::set<std::int64_t> samples;
   auto add = [&](std::int64_t tokens) {
     if (plan.tokens.min <= tokens && tokens <= plan.tokens.max)
       samples.insert(tokens);
   };
-  for (std::int64_t i = 0; i <= std::min<std::int64_t>(2 * ranks, 64) + 1; ++i)
+  std::int64_t ranks = plan.axes[plan.ranges[range].axis].size;
+  for (std::int64_t i = 0,
+                    e = std::min<std::int64_t>(2 * period(plan, range), 64) + 1;
+       i <= e; ++i)
     add(plan.tokens.min + i);
   for (std::int64_t tokens : {ranks - 1, ranks, ranks + 1, plan.tokens.max / 2,
                               plan.tokens.max - 1, plan.tokens.max})
@@ -32,10 +50,8 @@ Part blockPart(std::int64_t extent, std::int64_t ranks, std::int64_t rank) {
           quotient + (rank < remainder ? 1 : 0)};
 }
 
-Part expectedPart(const Range &range, std::int64_t extent, std::int64_t ranks,
-                  std::int64_t rank) {
-  if (range.kind == Range::Kind::Block)
-    return blockPart(extent, ranks, rank);
+Part readPart(const Range &range, std::int64_t extent, std::int64_t ranks,
+              std::int64_t rank) {
   Part heads = blockPart(range.of, ranks, rank);
   if (heads.size == 0)
     return {};
@@ -44,56 +60,153 @@ Part expectedPart(const Range &range, std::int64_t extent, std::int64_t ranks,
   return {first, (heads.end() - 1) / perHead - first + 1};
 }
 
-void checkRange(const Plan &plan, const Range &range) {
-  std::int64_t ranks = plan.axes[range.axis].size;
-  bool dependsOnTokens = false;
-  for (const Expr *expr : {&range.extent, &range.begin, &range.size})
-    dependsOnTokens = dependsOnTokens || uses(*expr, {Expr::Op::Tokens});
-  std::set<std::int64_t> samples = sampleTokens(plan, ranks);
-  if (!dependsOnTokens)
-    samples = {plan.tokens.min};
-  std::vector<std::int64_t> coordinates(plan.axes.size(), 0);
-  for (std::int64_t tokens : samples) {
-    Environment environment;
-    environment.tokens = tokens;
-    environment.coordinates = coordinates.data();
-    std::int64_t extent = evaluate(range.extent, environment);
-    if (extent < 0)
-      invalid("has extent ", extent, " for ", tokens, " tokens");
-    if (range.kind == Range::Kind::Readers &&
-        (extent == 0 || range.of % extent != 0))
-      invalid("has ", range.of, " query heads for ", extent,
-              " KV heads; a multiple is expected");
-    for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      coordinates[range.axis] = rank;
-      Part found{evaluate(range.begin, environment),
-                 evaluate(range.size, environment)};
-      Part expected = expectedPart(range, extent, ranks, rank);
-      // Where an empty part begins does not matter.
-      if (found.size != expected.size ||
-          (expected.size > 0 && found.begin != expected.begin))
-        invalid("gives rank ", rank, " on axis '", plan.axes[range.axis].name,
-                "' [", found.begin, ", ", found.end(), ") of ", extent, " for ",
-                tokens, " tokens; ",
-                range.kind == Range::Kind::Block ? "the block"
-                                                 : "what it reads",
-                " is [", expected.begin, ", ", expected.end(), ")");
-      if (found.size == 0 && (found.begin < 0 || found.begin > extent))
-        invalid("gives rank ", rank, " an empty part at ", found.begin, " of ",
-                extent);
-    }
+/// Begin and size of the segments that the kind gives a rank.
+std::vector<Part> expectedSegments(const Range &range, std::int64_t extent,
+                                   std::int64_t ranks, std::int64_t rank) {
+  switch (range.kind) {
+  case Range::Kind::Block:
+    return {blockPart(extent, ranks, rank)};
+  case Range::Kind::Readers:
+    return {readPart(range, extent, ranks, rank)};
+  case Range::Kind::Zigzag:
+    return {blockPart(extent, 2 * ranks, rank),
+            blockPart(extent, 2 * ranks, 2 * ranks - 1 - rank)};
+  case Range::Kind::Cyclic:
+    break;
   }
+  // Whole periods, then what is left of the one that is cut off.
+  std::int64_t run = range.interleave, all = ranks * run;
+  std::int64_t rest = extent % all - rank * run;
+  return {{rank * run,
+           extent / all * run + std::clamp<std::int64_t>(rest, 0, run)}};
+}
+
+const char *whatKindGives(Range::Kind kind) {
+  switch (kind) {
+  case Range::Kind::Block:
+    return "the block";
+  case Range::Kind::Readers:
+    return "what it reads";
+  case Range::Kind::Zigzag:
+    return "of zigzag it";
+  case Range::Kind::Cyclic:
+    break;
+  }
+  return "of cyclic it";
+}
+
+/// [begin, end), or the items of a strided segment.
+std::string printSegment(const Segment &segment, Part part) {
+  if (!segment.isStrided())
+    return concat("[", part.begin, ", ", part.end(), ")");
+  return concat(part.size, " items from ", part.begin, " on in runs of ",
+                segment.block, " that are ", segment.stride, " apart");
+}
+
+/// One rank's segments are what the kind says.
+void checkSegments(const Plan &plan, int index, std::int64_t extent,
+                   const Environment &environment) {
+  const Range &range = plan.ranges[index];
+  std::int64_t rank = environment.coordinates[range.axis];
+  auto who = [&] {
+    std::string text =
+        concat("rank ", rank, " on axis '", plan.axes[range.axis].name, "'");
+    for (int r = range.within; r >= 0; r = plan.ranges[r].within)
+      text +=
+          concat(" within rank ", environment.coordinates[plan.ranges[r].axis],
+                 " on axis '", plan.axes[plan.ranges[r].axis].name, "'");
+    return text;
+  };
+  std::vector<Part> expected =
+      expectedSegments(range, extent, plan.axes[range.axis].size, rank);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const Segment &segment = range.segments[i];
+    Part found{evaluate(segment.begin, environment),
+               evaluate(segment.size, environment)};
+    checkedAdd(found.begin, found.size, "end of a part");
+    // Where an empty part begins does not matter.
+    if (found.size != expected[i].size ||
+        (expected[i].size > 0 && found.begin != expected[i].begin))
+      invalid("gives ", who(), " ",
+              expected.size() > 1 ? concat("in segment ", i, " ")
+                                  : std::string(),
+              printSegment(segment, found), " of ", extent, " for ",
+              environment.tokens, " tokens; ", whatKindGives(range.kind),
+              " is ", printSegment(segment, expected[i]));
+    if (found.size == 0 && !segment.isStrided() &&
+        (found.begin < 0 || found.begin > extent))
+      invalid("gives ", who(), " an empty part at ", found.begin, " of ",
+              extent);
+  }
+}
+
+bool dependsOnTokens(const Plan &plan, int index) {
+  for (; index >= 0; index = plan.ranges[index].within) {
+    const Range &range = plan.ranges[index];
+    if (uses(range.extent, {Expr::Op::Tokens}))
+      return true;
+    for (const Segment &segment : range.segments)
+      if (uses(segment.begin, {Expr::Op::Tokens}) ||
+          uses(segment.size, {Expr::Op::Tokens}))
+        return true;
+  }
+  return false;
+}
+
+/// What the rank has of the dimension that the range deals out.
+std::int64_t extentFor(const Plan &plan, const Range &range,
+                       const Environment &environment) {
+  std::int64_t extent = evaluate(range.extent, environment);
+  if (extent < 0)
+    invalid("has extent ", extent, " for ", environment.tokens, " tokens");
+  if (range.kind == Range::Kind::Readers &&
+      (extent == 0 || range.of % extent != 0))
+    invalid("has ", range.of, " query heads for ", extent,
+            " KV heads; a multiple is expected");
+  return extent;
+}
+
+void checkFeature(const Plan &plan, const Range &range) {
+  bool isOld =
+      range.kind == Range::Kind::Block || range.kind == Range::Kind::Readers;
+  if ((isOld && !range.isNested()) ||
+      std::find(plan.features.begin(), plan.features.end(),
+                "segmented_ranges") != plan.features.end())
+    return;
+  invalid("is ",
+          range.isNested() ? "within '" + plan.ranges[range.within].id + "'"
+                           : concat("of kind '", kindName(range.kind), "'"),
+          "; 'requires' does not list the feature 'segmented_ranges'");
+}
+
+void checkRange(const Plan &plan, int index) {
+  const Range &range = plan.ranges[index];
+  checkFeature(plan, range);
+  std::set<std::int64_t> samples = sampleTokens(plan, index);
+  if (!dependsOnTokens(plan, index))
+    samples = {plan.tokens.min};
+  // Of all ranges only the one around this may be asked for.
+  std::vector<Part> outer(plan.ranges.size());
+  for (std::int64_t tokens : samples)
+    plan.forEachSetting(
+        plan.axesOf(index), [&](const std::vector<std::int64_t> &coordinates) {
+          if (range.isNested())
+            outer[range.within] = plan.part(range.within, tokens, coordinates);
+          Environment environment{tokens, 0, coordinates.data(), outer.data()};
+          checkSegments(plan, index, extentFor(plan, range, environment),
+                        environment);
+        });
 }
 
 } // namespace
 
 void checkRanges(const Plan &plan, Findings &findings) {
-  for (const Range &range : plan.ranges)
+  for (std::size_t i = 0; i < plan.ranges.size(); ++i)
     findings.of([&] {
       try {
-        checkRange(plan, range);
+        checkRange(plan, static_cast<int>(i));
       } catch (const Error &error) {
-        invalid("range '", range.id, "': ", error.what());
+        invalid("range '", plan.ranges[i].id, "': ", error.what());
       }
     });
 }

@@ -8,7 +8,8 @@ namespace layline::runtime {
 namespace {
 
 /// A layout fits its shape: one entry per dimension, extent x unit the size of
-/// the dimension, every axis used once.
+/// the dimension, every axis used once. A nested range uses the axes of all the
+/// ranges around it too.
 void checkLayout(const Plan &plan, const ShapeExpr &shape,
                  const Layout &layout) {
   if (layout.dims.size() != shape.size())
@@ -19,14 +20,15 @@ void checkLayout(const Plan &plan, const ShapeExpr &shape,
     const DimLayout &dim = layout.dims[i];
     if (!dim.isSplit())
       continue;
-    const Range &range = plan.ranges[dim.range];
-    used.push_back(range.axis);
-    Expr expected{Expr::Op::Mul, 0, {range.extent, Expr::constant(dim.unit)}};
+    for (int axis : plan.axesOf(dim.range))
+      used.push_back(axis);
+    Expr expected{
+        Expr::Op::Mul, 0, {plan.extentOf(dim.range), Expr::constant(dim.unit)}};
     foldConstants(expected);
     if (!sameSize(expected, shape[i]))
       invalid("splits dimension ", i, " of size ", print(shape[i]),
-              " by range '", range.id, "', whose extent x unit is ",
-              print(expected));
+              " by range '", plan.ranges[dim.range].id,
+              "', whose extent x unit is ", print(expected));
   }
   std::sort(used.begin(), used.end());
   if (auto twice = std::adjacent_find(used.begin(), used.end());
@@ -35,8 +37,8 @@ void checkLayout(const Plan &plan, const ShapeExpr &shape,
             print(layout, plan));
 }
 
-/// The most elements that any rank holds. Every split dimension has an axis of
-/// its own, so the largest parts meet on some rank.
+/// The most elements that any rank holds. Every split dimension has axes of its
+/// own, so the largest parts meet on some rank.
 std::int64_t mostElements(const Plan &plan, const ShapeExpr &shape,
                           const Layout &layout, std::int64_t tokens) {
   Environment environment;
@@ -51,13 +53,12 @@ std::int64_t mostElements(const Plan &plan, const ShapeExpr &shape,
         invalid("has the size ", most, " in dimension ", i, " for ", tokens,
                 " tokens");
     } else {
-      const Range &range = plan.ranges[dim.range];
-      std::vector<std::int64_t> coordinates(plan.axes.size(), 0);
-      environment.coordinates = coordinates.data();
-      for (std::int64_t at = 0; at < plan.axes[range.axis].size; ++at) {
-        coordinates[range.axis] = at;
-        most = std::max(most, evaluate(range.size, environment));
-      }
+      plan.forEachSetting(
+          plan.axesOf(dim.range),
+          [&](const std::vector<std::int64_t> &coordinates) {
+            most =
+                std::max(most, plan.part(dim.range, tokens, coordinates).size);
+          });
       most = checkedMul(most, dim.unit, "size of a part");
     }
     count = checkedMul(count, most, "size of a tensor");
@@ -104,7 +105,7 @@ void checkCache(const Plan &plan, const Cache &cache) {
   if (!cache.layout.owes.empty())
     invalid("owes a sum; caches owe nothing");
   if (cache.layout.dims[0].isSplit())
-    invalid("splits its rows; format 1.0 holds them whole on every rank");
+    invalid("splits its rows; format 1 holds them whole on every rank");
 }
 
 void checkInputBuffer(const Plan &plan, const Buffer &buffer) {

@@ -122,6 +122,13 @@ bool uses(const Expr &expr, std::initializer_list<Op> ops) {
                      [&](const Expr &operand) { return uses(operand, ops); });
 }
 
+std::int64_t checkedAdd(std::int64_t a, std::int64_t b, const char *what) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result))
+    invalid(what, " overflows: ", a, " + ", b);
+  return result;
+}
+
 std::int64_t checkedMul(std::int64_t a, std::int64_t b, const char *what) {
   std::int64_t result = 0;
   if (__builtin_mul_overflow(a, b, &result))

@@ -8,16 +8,22 @@
 
 namespace layline::runtime {
 
-/// The part of a range that one rank owns: [begin, begin + size).
+/// Consecutive items: [begin, begin + size).
 struct Part {
   std::int64_t begin = 0;
   std::int64_t size = 0;
   std::int64_t end() const { return begin + size; }
+  bool operator==(const Part &other) const {
+    return begin == other.begin && size == other.size;
+  }
+  bool operator<(const Part &other) const {
+    return begin != other.begin ? begin < other.begin : size < other.size;
+  }
 };
 
 /// What an expression may ask for. `coordinates` holds one entry per mesh axis,
-/// `parts` one per range; an expression that was checked not to use them may be
-/// evaluated without.
+/// `parts` one per range (Plan::parts); an expression that was checked not to
+/// use them may be evaluated without.
 struct Environment {
   std::int64_t tokens = 0;
   std::int64_t past = 0;
@@ -67,7 +73,8 @@ void foldConstants(Expr &expr);
 /// Whether any of `ops` occurs.
 bool uses(const Expr &expr, std::initializer_list<Expr::Op> ops);
 
-/// Product without overflow, or an Error naming `what`.
+/// Sum and product without overflow, or an Error naming `what`.
+std::int64_t checkedAdd(std::int64_t a, std::int64_t b, const char *what);
 std::int64_t checkedMul(std::int64_t a, std::int64_t b, const char *what);
 
 /// For messages: ["mul", "tokens", 4]; axes and ranges by number.

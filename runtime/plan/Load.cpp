@@ -14,8 +14,9 @@
 namespace layline::runtime {
 namespace {
 
-constexpr const char *kKnownFeatures[] = {"kv_cache", "fused_steps"};
-constexpr std::int64_t kMajor = 1, kMinor = 0;
+constexpr const char *kKnownFeatures[] = {"kv_cache", "fused_steps",
+                                          "segmented_ranges"};
+constexpr std::int64_t kMajor = 1, kMinor = 1;
 
 // Before the schema: a newer format may look different.
 void checkVersion(const nlohmann::json &document) {
@@ -52,6 +53,7 @@ bool isNewer(const nlohmann::json &document) {
 std::vector<std::string> checkPlan(const Plan &plan) {
   Findings findings;
   checkRanges(plan, findings);
+  checkFlagKeys(plan, findings);
   checkVariants(plan, findings);
   if (findings.empty())
     checkStorage(plan, findings);

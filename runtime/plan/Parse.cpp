@@ -60,9 +60,15 @@ Expr parseOperation(const Cursor &at, const PlanNames &names) {
   if (name == "size" || name == "begin") {
     if (at.size() != 2)
       at.fail("'", name, "' takes one range id");
-    return {name == "size" ? Expr::Op::Size : Expr::Op::Begin,
-            names.ranges.resolve(at.at(1)),
-            {}};
+    int range = names.ranges.resolve(at.at(1));
+    if (name == "size")
+      return {Expr::Op::Size, range, {}};
+    // A range that is still to be read may not be named at all.
+    if (auto index = static_cast<std::size_t>(range);
+        index < names.hasBegin.size() && !names.hasBegin[index])
+      at.fail("takes the begin of range '", at.at(1).string(),
+              "', whose parts are not one run of the dimension");
+    return {Expr::Op::Begin, range, {}};
   }
   for (const Operation &operation : kOperations) {
     if (name != operation.name)
@@ -200,48 +206,139 @@ void parseGroups(const Cursor &list, Plan &plan, PlanNames &names) {
   });
 }
 
-void parseRanges(const Cursor &list, Plan &plan, PlanNames &names) {
+/// Whether `is` holds for the expression or a part of it.
+template <typename Predicate>
+bool anyTerm(const Expr &expr, const Predicate &is) {
+  return is(expr) ||
+         std::any_of(expr.operands.begin(), expr.operands.end(),
+                     [&](const Expr &operand) { return anyTerm(operand, is); });
+}
+
+/// `begin` or `size` of a segment.
+Expr parseBound(const Cursor &at, const Range &range, const Plan &plan,
+                const PlanNames &names) {
   using Op = Expr::Op;
+  Expr expr = parseExpr(at, names);
+  auto isForeign = [&](const Expr &term) {
+    return term.op == Op::Past || term.op == Op::Begin ||
+           (term.op == Op::Size &&
+            (!range.isNested() || term.value != range.within));
+  };
+  if (anyTerm(expr, isForeign)) {
+    if (range.isNested())
+      at.fail("may use 'tokens', 'rank.<axis>' and the size of range '",
+              plan.ranges[range.within].id, "' only");
+    at.fail("may use 'tokens' and 'rank.<axis>' only");
+  }
+  anyTerm(expr, [&](const Expr &term) {
+    if (term.op == Op::Coordinate && term.value != range.axis)
+      at.fail("uses the rank on axis '", plan.axes[term.value].name,
+              "'; the range is over axis '", plan.axes[range.axis].name, "'");
+    return false;
+  });
+  return expr;
+}
+
+Segment parseSegment(const Cursor &at, const Range &range, const Plan &plan,
+                     const PlanNames &names) {
+  Segment segment{parseBound(at.at("begin"), range, plan, names),
+                  parseBound(at.at("size"), range, plan, names)};
+  bool isStrided = range.kind == Range::Kind::Cyclic;
+  for (const char *key : {"block", "stride"})
+    if (at.has(key) != isStrided)
+      at.fail(isStrided ? "has no '" : "has a '", key, "'; the range is ",
+              kindName(range.kind));
+  if (!isStrided)
+    return segment;
+  segment.block = at.at("block").integer();
+  segment.stride = at.at("stride").integer();
+  std::int64_t stride = checkedMul(plan.axes[range.axis].size, range.interleave,
+                                   "stride of a range");
+  if (segment.block != range.interleave)
+    at.at("block").fail("is ", segment.block, "; the interleave ",
+                        range.interleave, " is expected");
+  if (segment.stride != stride)
+    at.at("stride").fail("is ", segment.stride, "; ",
+                         plan.axes[range.axis].size, " ranks x interleave ",
+                         range.interleave, " = ", stride, " is expected");
+  return segment;
+}
+
+/// The range whose items are dealt out: its place in the list.
+int parseWithin(const Cursor &at, const Range &range, const Plan &plan,
+                const PlanNames &names) {
+  int within = names.ranges.resolve(at);
+  if (within >= static_cast<int>(plan.ranges.size()))
+    at.fail("names range '", at.string(),
+            "', which does not stand earlier in the list");
+  if (range.kind == Range::Kind::Readers ||
+      plan.ranges[within].kind == Range::Kind::Readers)
+    at.fail("nests ", kindName(range.kind), " in range '", at.string(),
+            "' of kind ", kindName(plan.ranges[within].kind),
+            "; the parts of 'readers' may overlap and are not dealt out");
+  std::vector<int> axes = plan.axesOf(within);
+  if (std::find(axes.begin(), axes.end(), range.axis) != axes.end())
+    at.fail("nests a range over axis '", plan.axes[range.axis].name,
+            "' in range '", at.string(), "', which is over that axis too");
+  return within;
+}
+
+void parseExtent(const Cursor &at, Range &range, const Plan &plan,
+                 const PlanNames &names) {
+  using Op = Expr::Op;
+  range.extent = parseExpr(at, names);
+  if (range.isNested()) {
+    if (range.extent != Expr{Op::Size, range.within, {}})
+      at.fail("of a range within '", plan.ranges[range.within].id,
+              "' must be [\"size\", \"", plan.ranges[range.within].id, "\"]");
+  } else if (uses(range.extent,
+                  {Op::Past, Op::Coordinate, Op::Size, Op::Begin})) {
+    at.fail("may use 'tokens' only");
+  }
+}
+
+/// A key that exactly one kind has.
+std::int64_t parseKindKey(const Cursor &range, const char *key, bool isOfKind,
+                          const char *kind) {
+  if (isOfKind)
+    return range.at(key).integer();
+  if (range.has(key))
+    range.at(key).fail("belongs to kind '", kind, "' only");
+  return 0;
+}
+
+Range parseRange(const Cursor &at, const Plan &plan, const PlanNames &names) {
+  using Kind = Range::Kind;
+  Range range;
+  range.id = at.at("id").string();
+  range.axis = names.axes.resolve(at.at("axis"));
+  range.kind = choose<Kind>(at.at("kind"), {{"block", Kind::Block},
+                                            {"readers", Kind::Readers},
+                                            {"zigzag", Kind::Zigzag},
+                                            {"cyclic", Kind::Cyclic}});
+  range.of = parseKindKey(at, "of", range.kind == Kind::Readers, "readers");
+  range.interleave =
+      parseKindKey(at, "interleave", range.kind == Kind::Cyclic, "cyclic");
+  if (at.has("within"))
+    range.within = parseWithin(at.at("within"), range, plan, names);
+  parseExtent(at.at("extent"), range, plan, names);
+  Cursor segments = at.at("segments");
+  std::size_t expected = range.kind == Kind::Zigzag ? 2 : 1;
+  if (segments.size() != expected)
+    segments.fail("has ", segments.size(), " segments; ", kindName(range.kind),
+                  " has ", expected);
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    range.segments.push_back(parseSegment(segments.at(i), range, plan, names));
+  return range;
+}
+
+void parseRanges(const Cursor &list, Plan &plan, PlanNames &names) {
   // Ids first, so that an expression that names a later range is refused for
   // what it is and not as unknown.
   forEach(list, [&](const Cursor &at) { names.ranges.define(at.at("id")); });
   forEach(list, [&](const Cursor &at) {
-    Range range;
-    range.id = at.at("id").string();
-    range.axis = names.axes.resolve(at.at("axis"));
-    range.kind =
-        choose<Range::Kind>(at.at("kind"), {{"block", Range::Kind::Block},
-                                            {"readers", Range::Kind::Readers}});
-    range.extent = parseExpr(at.at("extent"), names);
-    if (uses(range.extent, {Op::Past, Op::Coordinate, Op::Size, Op::Begin}))
-      at.at("extent").fail("may use 'tokens' only");
-    if (range.kind == Range::Kind::Readers)
-      range.of = at.at("of").integer();
-    else if (at.has("of"))
-      at.at("of").fail("belongs to kind 'readers' only");
-    Cursor segments = at.at("segments");
-    if (segments.size() != 1)
-      segments.fail("has ", segments.size(), " segments; format 1.0 has one");
-    Cursor segment = segments.at(std::size_t{0});
-    for (auto [key, target] :
-         {std::pair{"begin", &range.begin}, {"size", &range.size}}) {
-      *target = parseExpr(segment.at(key), names);
-      if (uses(*target, {Op::Past, Op::Size, Op::Begin}))
-        segment.at(key).fail("may use 'tokens' and 'rank.<axis>' only");
-      for (std::size_t axis = 0; axis < plan.axes.size(); ++axis) {
-        auto usesAxis = [&](const Expr &expr, const auto &self) -> bool {
-          return (expr.op == Op::Coordinate &&
-                  expr.value == static_cast<std::int64_t>(axis)) ||
-                 std::any_of(expr.operands.begin(), expr.operands.end(),
-                             [&](const Expr &o) { return self(o, self); });
-        };
-        if (static_cast<int>(axis) != range.axis && usesAxis(*target, usesAxis))
-          segment.at(key).fail("uses the rank on axis '", plan.axes[axis].name,
-                               "'; the range is over axis '",
-                               plan.axes[range.axis].name, "'");
-      }
-    }
-    plan.ranges.push_back(std::move(range));
+    plan.ranges.push_back(parseRange(at, plan, names));
+    names.hasBegin.push_back(plan.ranges.back().isContiguous());
   });
 }
 
@@ -252,7 +349,7 @@ void parseInputs(const Cursor &list, Plan &plan, PlanNames &names) {
                 parseShape(at.at("shape"), names)};
     if (!isInteger(input.dtype))
       at.at("dtype").fail("is ", dtypeName(input.dtype),
-                          "; inputs of format 1.0 are i32 or i64");
+                          "; inputs of format 1 are i32 or i64");
     plan.inputs.push_back(std::move(input));
   });
 }
@@ -327,8 +424,12 @@ void parseWeights(const Cursor &list, Plan &plan, PlanNames &names) {
 void parseFlagsAndKernels(const Cursor &root, Plan &plan, PlanNames &names) {
   forEach(root.at("flags"), [&](const Cursor &at) {
     names.flags.define(at.at("id"));
-    plan.flags.push_back(
-        {at.at("id").string(), names.groups.resolve(at.at("group"))});
+    Flag flag{at.at("id").string(), names.groups.resolve(at.at("group")), {}};
+    if (at.has("key"))
+      forEach(at.at("key"), [&](const Cursor &axis) {
+        flag.key.push_back(names.axes.resolve(axis));
+      });
+    plan.flags.push_back(std::move(flag));
   });
   forEach(root.at("kernels"), [&](const Cursor &at) {
     names.kernels.define(at.at("id"));
@@ -336,8 +437,13 @@ void parseFlagsAndKernels(const Cursor &root, Plan &plan, PlanNames &names) {
     kernel.id = at.at("id").string();
     forEach(at.at("ops"), [&](const Cursor &op) {
       if (!findStepKind(op.string()))
-        op.fail("'", op.string(), "' is not a step kind of format 1.0");
+        op.fail("'", op.string(), "' is not a step kind of format 1");
       kernel.ops.push_back(op.string());
+      if (findStepKind(op.string())->isCollective &&
+          !at.at("cooperative").boolean())
+        at.at("cooperative")
+            .fail("is false; the kernel contains the collective '", op.string(),
+                  "', in which its blocks wait for other ranks");
     });
     if (at.has("group"))
       kernel.group = names.groups.resolve(at.at("group"));
@@ -352,6 +458,10 @@ Plan parsePlan(const nlohmann::json &document, const std::string &file) {
   Plan plan;
   PlanNames names;
   plan.file = file;
+  plan.minorVersion = root.at("version").at("minor").integer();
+  forEach(root.at("requires"), [&](const Cursor &feature) {
+    plan.features.push_back(feature.string());
+  });
   plan.dtype = parseDType(root.at("target").at("dtype"));
   parseSymbols(root.at("symbols"), plan);
   parseMesh(root.at("mesh"), plan, names);

@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace layline::runtime {
 
@@ -31,6 +32,9 @@ private:
 
 /// Everything that is defined once for all variants.
 struct PlanNames {
+  /// By range: whether it has one begin. Filled as the ranges are read.
+  std::vector<bool> hasBegin;
+
   Names axes{"axis"}, groups{"group"}, ranges{"range"}, inputs{"input"},
       caches{"cache"}, tables{"table"}, weights{"weight"}, flags{"flag"},
       kernels{"kernel"}, streams{"stream"}, variants{"variant"};

@@ -6,6 +6,12 @@
 namespace layline::runtime {
 namespace {
 
+bool paysSum(const Step &step) {
+  return step.kind == StepKind::AllReduce ||
+         step.kind == StepKind::ReduceScatter ||
+         std::any_of(step.body.begin(), step.body.end(), paysSum);
+}
+
 /// Parses one variant: names of its own scope and the plan's.
 class VariantParser {
 public:
@@ -27,6 +33,7 @@ private:
   Operand bufferOperand(int index) const;
   int event(const Cursor &at);
   void parseSites(const Cursor &list);
+  void checkPayer(const Cursor &at) const;
   int topLevelStep(const Cursor &at) const;
 
   const Plan &plan_;
@@ -233,6 +240,8 @@ void VariantParser::parseArguments(const Cursor &at, Step &step) {
 }
 
 void VariantParser::parseNames(const Cursor &at, Step &step) {
+  if (at.has("loc"))
+    step.place = at.at("loc").string();
   if (!at.has("names"))
     return;
   Cursor names = at.at("names");
@@ -276,7 +285,7 @@ Step VariantParser::parseStep(const Cursor &at, bool isBody) {
   Cursor kind = at.at("kind");
   const StepKindInfo *info = findStepKind(kind.string());
   if (!info)
-    kind.fail("'", kind.string(), "' is not a step kind of format 1.0");
+    kind.fail("'", kind.string(), "' is not a step kind of format 1");
   step.kind = info->kind;
   parseArguments(at.at("args"), step);
   parseNames(at, step);
@@ -302,13 +311,30 @@ Step VariantParser::parseStep(const Cursor &at, bool isBody) {
   return step;
 }
 
+/// What a site names must pay a sum: the site is where one is owed.
+void VariantParser::checkPayer(const Cursor &at) const {
+  int wanted = steps_.resolve(at), number = 0;
+  auto check = [&](const Step &step) {
+    if (number++ == wanted && !paysSum(step))
+      at.fail("names step '", step.id, "' (", step.info().name,
+              "), which pays no sum; an all_reduce, a reduce_scatter or a "
+              "fused step with one is expected");
+  };
+  // Numbered as defineSteps() met them.
+  for (const Step &step : variant_.steps) {
+    check(step);
+    for (const Step &inner : step.body)
+      check(inner);
+  }
+}
+
 void VariantParser::parseSites(const Cursor &list) {
   Names siteIds("site");
   for (std::size_t i = 0; i < list.size(); ++i) {
     Cursor site = list.at(i);
     siteIds.define(site.at("id"));
     if (site.has("step"))
-      steps_.resolve(site.at("step"));
+      checkPayer(site.at("step"));
     if (!site.has("bytes"))
       continue;
     Cursor bytes = site.at("bytes");

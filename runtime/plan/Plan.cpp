@@ -39,6 +39,20 @@ const char *dtypeName(DType dtype) {
   return "?";
 }
 
+const char *kindName(Range::Kind kind) {
+  switch (kind) {
+  case Range::Kind::Block:
+    return "block";
+  case Range::Kind::Readers:
+    return "readers";
+  case Range::Kind::Zigzag:
+    return "zigzag";
+  case Range::Kind::Cyclic:
+    return "cyclic";
+  }
+  return "?";
+}
+
 std::vector<std::string> Weight::keys() const {
   if (stackName.empty())
     return {key};
@@ -85,18 +99,136 @@ std::vector<std::int64_t> Plan::coordinates(std::int64_t rank) const {
   return result;
 }
 
+namespace {
+
+/// `environment.parts` has the part of the range around a nested one.
+Part partOf(const Range &range, const Environment &environment) {
+  Part part{evaluate(range.segments.front().begin, environment), 0};
+  for (const Segment &segment : range.segments)
+    part.size = checkedAdd(part.size, evaluate(segment.size, environment),
+                           "size of a part");
+  return part;
+}
+
+void append(Items &items, Part run) {
+  if (run.size <= 0)
+    return;
+  if (!items.empty() && items.back().end() == run.begin)
+    items.back().size += run.size;
+  else
+    items.push_back(run);
+}
+
+/// The items at some positions of a list of items.
+Items itemsAt(const Items &list, const Items &positions) {
+  std::vector<std::int64_t> firsts; // position of each run's first item
+  std::int64_t count = 0;
+  for (Part run : list) {
+    firsts.push_back(count);
+    count += run.size;
+  }
+  Items result;
+  for (Part wanted : positions) {
+    if (wanted.begin < 0 || wanted.end() > count)
+      invalid("positions [", wanted.begin, ", ", wanted.end(), ") of ", count,
+              " items");
+    auto at = static_cast<std::size_t>(
+        std::upper_bound(firsts.begin(), firsts.end(), wanted.begin) -
+        firsts.begin() - 1);
+    for (; wanted.size > 0; ++at) {
+      std::int64_t skipped = wanted.begin - firsts[at];
+      std::int64_t taken = std::min(wanted.size, list[at].size - skipped);
+      append(result, {list[at].begin + skipped, taken});
+      wanted = {wanted.begin + taken, wanted.size - taken};
+    }
+  }
+  return result;
+}
+
+} // namespace
+
 std::vector<Part>
 Plan::parts(std::int64_t tokenCount,
             const std::vector<std::int64_t> &rankCoordinates) const {
-  Environment environment;
-  environment.tokens = tokenCount;
-  environment.coordinates = rankCoordinates.data();
-  std::vector<Part> result;
-  result.reserve(ranges.size());
-  for (const Range &range : ranges)
-    result.push_back({evaluate(range.begin, environment),
-                      evaluate(range.size, environment)});
+  std::vector<Part> result(ranges.size());
+  Environment environment{tokenCount, 0, rankCoordinates.data(), result.data()};
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    result[i] = partOf(ranges[i], environment);
   return result;
+}
+
+Part Plan::part(int range, std::int64_t tokenCount,
+                const std::vector<std::int64_t> &rankCoordinates) const {
+  std::vector<int> outer;
+  for (int r = ranges[range].within; r >= 0; r = ranges[r].within)
+    outer.push_back(r);
+  std::vector<Part> known(outer.empty() ? 0 : ranges.size());
+  Environment environment{tokenCount, 0, rankCoordinates.data(), known.data()};
+  for (std::size_t i = outer.size(); i-- > 0;)
+    known[outer[i]] = partOf(ranges[outer[i]], environment);
+  return partOf(ranges[range], environment);
+}
+
+Items Plan::ownItems(int range, const Environment &environment) const {
+  Items items;
+  for (const Segment &segment : ranges[range].segments) {
+    std::int64_t begin = evaluate(segment.begin, environment),
+                 size = evaluate(segment.size, environment);
+    if (!segment.isStrided()) {
+      append(items, {begin, size});
+      continue;
+    }
+    for (std::int64_t done = 0; done < size; done += segment.block) {
+      append(items, {begin, std::min(segment.block, size - done)});
+      begin += segment.stride;
+    }
+  }
+  return items;
+}
+
+Items Plan::items(int range, const Environment &environment) const {
+  Items own = ownItems(range, environment);
+  int outer = ranges[range].within;
+  return outer < 0 ? own : itemsAt(items(outer, environment), own);
+}
+
+Items Plan::ownItems(int range, std::int64_t tokenCount,
+                     const std::vector<std::int64_t> &rankCoordinates) const {
+  std::vector<Part> all = parts(tokenCount, rankCoordinates);
+  return ownItems(range, {tokenCount, 0, rankCoordinates.data(), all.data()});
+}
+
+Items Plan::items(int range, std::int64_t tokenCount,
+                  const std::vector<std::int64_t> &rankCoordinates) const {
+  std::vector<Part> all = parts(tokenCount, rankCoordinates);
+  return items(range, {tokenCount, 0, rankCoordinates.data(), all.data()});
+}
+
+std::vector<int> Plan::axesOf(int range) const {
+  std::vector<int> result;
+  for (; range >= 0; range = ranges[range].within)
+    result.push_back(ranges[range].axis);
+  return result;
+}
+
+const Expr &Plan::extentOf(int range) const {
+  while (ranges[range].isNested())
+    range = ranges[range].within;
+  return ranges[range].extent;
+}
+
+void Plan::forEachSetting(
+    const std::vector<int> &settings,
+    const std::function<void(const std::vector<std::int64_t> &)> &visit) const {
+  std::vector<std::int64_t> at(axes.size(), 0);
+  std::size_t i = 0;
+  do {
+    visit(at);
+    for (i = 0;
+         i < settings.size() && ++at[settings[i]] == axes[settings[i]].size;
+         ++i)
+      at[settings[i]] = 0;
+  } while (i < settings.size());
 }
 
 const Variant *Plan::variantFor(std::int64_t tokenCount) const {

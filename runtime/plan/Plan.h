@@ -7,6 +7,7 @@
 #include "plan/StepKind.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -37,19 +38,46 @@ struct Symbol {
   std::int64_t max = 0;
 };
 
-struct Range {
-  enum class Kind : std::uint8_t { Block, Readers };
-  std::string id;
-  int axis = 0;
-  Expr extent;
-  Kind kind = Kind::Block;
-  std::int64_t of = 0; ///< Readers: number of query heads
+/// Item number j is begin + j or, of a strided segment,
+/// begin + (j div block) * stride + j mod block.
+struct Segment {
   Expr begin;
   Expr size;
+  std::int64_t block = 0;
+  std::int64_t stride = 0;
+  bool isStrided() const { return stride > 0; }
 };
 
-/// One dimension of a layout: held whole (range < 0) or the rank's part of a
-/// range, in multiples of `unit` items.
+/// Deals out a dimension, or what the range `within` gives to a rank, over the
+/// ranks of an axis. A rank's items are those of its segments one after
+/// another.
+struct Range {
+  enum class Kind : std::uint8_t { Block, Readers, Zigzag, Cyclic };
+  std::string id;
+  int axis = 0;
+  /// Of a nested range: the size of the range it lies within.
+  Expr extent;
+  Kind kind = Kind::Block;
+  std::int64_t of = 0;         ///< Readers: number of query heads
+  std::int64_t interleave = 0; ///< Cyclic: items that stay together
+  /// An earlier range whose items are dealt out; -1: those of the dimension.
+  int within = -1;
+  std::vector<Segment> segments;
+
+  bool isNested() const { return within >= 0; }
+  /// Whether a rank's items are one run of the dimension.
+  bool isContiguous() const {
+    return !isNested() && segments.size() == 1 && !segments.front().isStrided();
+  }
+};
+const char *kindName(Range::Kind kind);
+
+/// Items of a rank as runs, in the rank's order. None is empty, and none goes
+/// on where the one before ends.
+using Items = std::vector<Part>;
+
+/// One dimension of a layout: held whole (range < 0) or the rank's items of a
+/// range, each of `unit` elements.
 struct DimLayout {
   int range = -1;
   std::int64_t unit = 1;
@@ -116,6 +144,7 @@ struct Weight {
 struct Flag {
   std::string id;
   int group = 0;
+  std::vector<int> key; ///< axes whose coordinates choose the instance
 };
 
 struct Kernel {
@@ -164,6 +193,7 @@ struct Step {
   std::string id;
   StepKind kind = StepKind::Add;
   int stream = 0;
+  std::string place; ///< in the model: "layer.0.q_proj", may be empty
   /// By output operand in the order of the arguments; empty, or "" for one that
   /// nobody asked for.
   std::vector<std::string> names;
@@ -204,6 +234,8 @@ struct Variant {
 
 struct Plan {
   std::string file; ///< for messages
+  std::int64_t minorVersion = 0;
+  std::vector<std::string> features; ///< that the plan requires
   DType dtype = DType::BF16;
   Symbol tokens;
   Symbol past;
@@ -222,9 +254,39 @@ struct Plan {
   std::int64_t ranks() const;
   /// Coordinates of a rank: row-major over the axes.
   std::vector<std::int64_t> coordinates(std::int64_t rank) const;
-  /// Every range's part for one rank.
+
+  /// For every range, how many items a rank has and where the first segment
+  /// begins: all there is to know of a contiguous range. What `Environment`
+  /// takes.
   std::vector<Part> parts(std::int64_t tokens,
                           const std::vector<std::int64_t> &coordinates) const;
+  /// The same of one range.
+  Part part(int range, std::int64_t tokens,
+            const std::vector<std::int64_t> &coordinates) const;
+  /// A rank's items as indices of the dimension that is split: where its local
+  /// rows stand in the global value. Nested ranges are resolved.
+  Items items(int range, std::int64_t tokens,
+              const std::vector<std::int64_t> &coordinates) const;
+  /// `environment` has the rank's coordinates and parts.
+  Items items(int range, const Environment &environment) const;
+  /// A rank's items as positions of what the range deals out: of a nested
+  /// range, local rows of a value that is split by the range around it;
+  /// otherwise as items() gives them. What slices, gathers and reduce-scatters
+  /// move.
+  Items ownItems(int range, std::int64_t tokens,
+                 const std::vector<std::int64_t> &coordinates) const;
+  Items ownItems(int range, const Environment &environment) const;
+  /// The axes that an item's rank depends on: the range's and those of the
+  /// ranges it lies within, innermost first. None for -1.
+  std::vector<int> axesOf(int range) const;
+  /// Number of items of the dimension that is split.
+  const Expr &extentOf(int range) const;
+  /// Calls `visit` for all coordinates of these axes; the others stay 0.
+  void
+  forEachSetting(const std::vector<int> &settings,
+                 const std::function<void(const std::vector<std::int64_t> &)>
+                     &visit) const;
+
   /// Null if no variant runs this many tokens.
   const Variant *variantFor(std::int64_t tokens) const;
   const std::string &operandId(const Variant &variant,

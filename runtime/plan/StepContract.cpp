@@ -21,11 +21,10 @@ bool sameSize(const Expr &a, const Expr &b) {
   return true;
 }
 
-std::vector<int> withAxis(std::vector<int> axes, int axis) {
-  if (axis >= 0 && std::find(axes.begin(), axes.end(), axis) == axes.end()) {
-    axes.push_back(axis);
-    std::sort(axes.begin(), axes.end());
-  }
+std::vector<int> withAxes(std::vector<int> axes, const std::vector<int> &more) {
+  axes.insert(axes.end(), more.begin(), more.end());
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
   return axes;
 }
 
@@ -90,6 +89,18 @@ void StepContract::extent(const Operand &operand, std::size_t dim,
          print(operand.shape[dim]), "; ", expected, " is expected");
 }
 
+void StepContract::contiguous(const Operand &operand, std::size_t dim) const {
+  const DimLayout &layout = operand.layout.dims[dim];
+  if (!layout.isSplit() || plan.ranges[layout.range].isContiguous())
+    return;
+  const Range &range = plan.ranges[layout.range];
+  fail("dimension ", dim, " of '", id(operand), "' is split by '", range.id,
+       "' of kind '", kindName(range.kind), "'",
+       range.isNested() ? " within '" + plan.ranges[range.within].id + "'"
+                        : std::string(),
+       "; parts of one run are expected");
+}
+
 void StepContract::rangeOfGroup() const {
   const Group &group = plan.groups[attrs().group];
   const Range &range = plan.ranges[attrs().range];
@@ -99,9 +110,9 @@ void StepContract::rangeOfGroup() const {
          "; they must be the same axis");
 }
 
-int StepContract::axisOf(const Operand &operand, std::size_t dim) const {
-  const DimLayout &layout = operand.layout.dims[dim];
-  return layout.isSplit() ? plan.ranges[layout.range].axis : -1;
+std::vector<int> StepContract::axesOf(const Operand &operand,
+                                      std::size_t dim) const {
+  return plan.axesOf(operand.layout.dims[dim].range);
 }
 
 } // namespace layline::runtime

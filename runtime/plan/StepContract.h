@@ -41,16 +41,18 @@ struct StepContract {
   void sameLayout(const Operand &a, const Operand &b) const;
   void extent(const Operand &operand, std::size_t dim,
               std::int64_t expected) const;
+  /// The part that a rank holds of the dimension is one run of it.
+  void contiguous(const Operand &operand, std::size_t dim) const;
   /// All parts of a group's axes: which the range must be over.
   void rangeOfGroup() const;
-  /// Axis that splits a dimension, -1 if held whole.
-  int axisOf(const Operand &operand, std::size_t dim) const;
+  /// Axes that split a dimension, none if it is held whole.
+  std::vector<int> axesOf(const Operand &operand, std::size_t dim) const;
 };
 
 /// Equal for every token count that is looked at.
 bool sameSize(const Expr &a, const Expr &b);
-/// Ascending union; `axis` < 0 adds nothing.
-std::vector<int> withAxis(std::vector<int> axes, int axis);
+/// Ascending union.
+std::vector<int> withAxes(std::vector<int> axes, const std::vector<int> &more);
 
 } // namespace layline::runtime
 

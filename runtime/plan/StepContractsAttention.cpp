@@ -21,6 +21,17 @@ void checkCacheAppend(const StepContract &c) {
 
 namespace {
 
+void checkPlanes(const StepContract &c) {
+  for (auto [name, plane] : {std::pair{"keys", "key"},
+                             {"values", "value"},
+                             {"key_positions", "positions"}}) {
+    const Cache &cache = c.plan.caches[c.arg(name).index];
+    if (cache.plane != plane)
+      c.fail("takes cache '", cache.id, "' of plane '", cache.plane, "' as '",
+             name, "'; plane '", plane, "' is expected");
+  }
+}
+
 // Every rank must hold the KV heads that its query heads read.
 void checkHeadsAtHand(const StepContract &c) {
   const DimLayout &query = c.arg("query").layout.dims[1];
@@ -29,9 +40,7 @@ void checkHeadsAtHand(const StepContract &c) {
     const DimLayout &keys = c.arg(name).layout.dims[1];
     if (!keys.isSplit())
       continue;
-    if (query.isSplit()
-            ? c.axisOf(c.arg("query"), 1) != c.axisOf(c.arg(name), 1)
-            : true)
+    if (c.axesOf(c.arg("query"), 1) != c.axesOf(c.arg(name), 1))
       c.fail("'", c.id(c.arg(name)),
              "' is split over heads and the query is not split over "
              "the same axis");
@@ -63,10 +72,13 @@ void checkHeadsAtHand(const StepContract &c) {
 void checkAttention(const StepContract &c) {
   const Operand &query = c.arg("query"), &output = c.arg("output");
   const Operand &keys = c.arg("keys"), &values = c.arg("values");
+  checkPlanes(c);
   for (const char *name : {"query", "keys", "values", "output"})
     c.dims(name, 3);
   c.dims("positions", 1);
   c.dims("key_positions", 1);
+  for (const char *name : {"query", "keys", "values"})
+    c.contiguous(c.arg(name), 1);
   c.owesNothing(query);
   c.owesNothing(output);
   c.owesNothing(c.arg("positions"));

@@ -57,14 +57,31 @@ void sameOtherDims(const StepContract &c) {
            print(output.shape));
 }
 
-void splitByRange(const StepContract &c, const Operand &operand) {
-  const DimLayout &dim =
-      operand.layout.dims[static_cast<std::size_t>(c.attrs().dim)];
-  if (dim.range != c.attrs().range)
-    c.fail("dimension ", c.attrs().dim, " of '", c.id(operand), "' is ",
-           dim.isSplit() ? "split by '" + c.plan.ranges[dim.range].id + "'"
-                         : std::string("held whole"),
-           "; range '", c.plan.ranges[c.attrs().range].id, "' is expected");
+std::string printDim(const StepContract &c, const DimLayout &dim) {
+  return !dim.isSplit()  ? std::string("held whole")
+         : dim.unit == 1 ? "split by '" + c.plan.ranges[dim.range].id + "'"
+                         : concat("split by '", c.plan.ranges[dim.range].id,
+                                  "' in units of ", dim.unit);
+}
+
+/// `part` holds the step's range of the dimension, and `from` what the range
+/// deals out: all of it, or the range around a nested one.
+void splitByRange(const StepContract &c, const Operand &part,
+                  const Operand &from) {
+  auto dim = static_cast<std::size_t>(c.attrs().dim);
+  const Range &range = c.plan.ranges[c.attrs().range];
+  const DimLayout &inner = part.layout.dims[dim],
+                  &outer = from.layout.dims[dim];
+  if (inner.range != c.attrs().range)
+    c.fail("dimension ", dim, " of '", c.id(part), "' is ", printDim(c, inner),
+           "; range '", range.id, "' is expected");
+  if (!range.isNested())
+    return c.heldWhole(from, dim);
+  DimLayout expected{range.within, inner.unit};
+  if (outer != expected)
+    c.fail("dimension ", dim, " of '", c.id(from), "' is ", printDim(c, outer),
+           "; range '", range.id, "' deals out what is ",
+           printDim(c, expected));
 }
 
 // What is left to owe after the group has summed.
@@ -92,8 +109,7 @@ void checkCast(const StepContract &c) {
 void checkSlice(const StepContract &c) {
   sameElement(c);
   sameOtherDims(c);
-  c.heldWhole(c.arg("input"), static_cast<std::size_t>(c.attrs().dim));
-  splitByRange(c, c.arg("output"));
+  splitByRange(c, c.arg("output"), c.arg("input"));
   c.owesExactly(c.arg("output"), c.arg("input").layout.owes);
 }
 
@@ -105,8 +121,7 @@ void checkAllReduce(const StepContract &c) {
 void checkReduceScatter(const StepContract &c) {
   c.rangeOfGroup();
   sameOtherDims(c);
-  c.heldWhole(c.arg("input"), static_cast<std::size_t>(c.attrs().dim));
-  splitByRange(c, c.arg("output"));
+  splitByRange(c, c.arg("output"), c.arg("input"));
   c.owesExactly(c.arg("output"), withoutGroup(c));
 }
 
@@ -114,8 +129,7 @@ void checkAllGather(const StepContract &c) {
   sameElement(c);
   c.rangeOfGroup();
   sameOtherDims(c);
-  splitByRange(c, c.arg("input"));
-  c.heldWhole(c.arg("output"), static_cast<std::size_t>(c.attrs().dim));
+  splitByRange(c, c.arg("input"), c.arg("output"));
   c.owesExactly(c.arg("output"), c.arg("input").layout.owes);
 }
 
@@ -129,12 +143,12 @@ void checkBroadcast(const StepContract &c) {
            group.ranks, " ranks");
   // A part would arrive where another part belongs.
   for (std::size_t i = 0; i < c.arg("input").shape.size(); ++i)
-    if (int axis = c.axisOf(c.arg("input"), i);
-        std::find(group.axes.begin(), group.axes.end(), axis) !=
-        group.axes.end())
-      c.fail("dimension ", i, " of '", c.id(c.arg("input")),
-             "' is split over group '", group.id,
-             "'; a broadcast value is held whole");
+    for (int axis : c.axesOf(c.arg("input"), i))
+      if (std::find(group.axes.begin(), group.axes.end(), axis) !=
+          group.axes.end())
+        c.fail("dimension ", i, " of '", c.id(c.arg("input")),
+               "' is split over group '", group.id,
+               "'; a broadcast value is held whole");
 }
 
 void checkFused(const StepContract &c) {

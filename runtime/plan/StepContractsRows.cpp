@@ -6,12 +6,13 @@ void checkEmbedding(const StepContract &c) {
   c.dims("ids", 1);
   c.dims("weight", 2);
   c.dims("output", 2);
+  c.contiguous(c.arg("weight"), 0);
   c.owesNothing(c.arg("ids"));
   const Operand &output = c.arg("output");
   c.sameDim(c.arg("ids"), 0, output, 0);
   c.sameDim(c.arg("weight"), 1, output, 1);
   // A rank gives zeros for ids outside its rows of the table.
-  c.owesExactly(output, withAxis({}, c.axisOf(c.arg("weight"), 0)));
+  c.owesExactly(output, withAxes({}, c.axesOf(c.arg("weight"), 0)));
 }
 
 void checkNorm(const StepContract &c) {
@@ -51,7 +52,7 @@ void checkLinear(const StepContract &c) {
   c.sameDim(output, last, weight, 0);
   // W (sum x) = sum (W x): a sum owed by the input stays owed; a split
   // contraction owes one more.
-  c.owesExactly(output, withAxis(input.layout.owes, c.axisOf(weight, 1)));
+  c.owesExactly(output, withAxes(input.layout.owes, c.axesOf(weight, 1)));
   if (const Operand *bias = c.step.find("bias")) {
     c.dims("bias", 1);
     c.sameDim(*bias, 0, weight, 0);
@@ -135,6 +136,7 @@ void checkExperts(const StepContract &c) {
   for (const char *name : {"input", "ids", "weights"})
     c.owesNothing(c.arg(name));
   c.sameDims(c.arg("gate"), up);
+  c.contiguous(up, 0);
   c.sameDim(up, 0, down, 0);
   c.sameDim(up, 1, down, 2);
   c.sameDim(input, 1, up, 2);
@@ -146,7 +148,7 @@ void checkExperts(const StepContract &c) {
   c.heldWhole(c.arg("ids"), 1);
   // Experts of other ranks, and other parts of F, are missing from the sum.
   c.owesExactly(output,
-                withAxis(withAxis({}, c.axisOf(up, 0)), c.axisOf(up, 1)));
+                withAxes(withAxes({}, c.axesOf(up, 0)), c.axesOf(up, 1)));
 }
 
 } // namespace layline::runtime

@@ -1,4 +1,4 @@
-// The step kinds of format 1.0 in one table: their arguments, their attributes
+// The step kinds of format 1 in one table: their arguments, their attributes
 // and what their layouts must be. Parsing, checking and execution all go
 // through it, so that a kind is described once.
 #ifndef LAYLINE_RUNTIME_PLAN_STEPKIND_H

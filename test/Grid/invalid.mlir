@@ -36,6 +36,56 @@ func.func private @no_readers() attributes {s = #grid.split<readers(-1) "tp">}
 
 // -----
 
+// What is dealt out again goes to the ranks of another axis.
+// expected-error @below {{axis "cp" splits one dimension twice: a rank would hold its part of its own part only}}
+func.func private @twice_over_one_axis() attributes {s = #grid.split<zigzag "cp" then block "tp" then block "cp">}
+
+// -----
+
+// expected-error @below {{'zigzag' is followed by 'readers': only block, zigzag and cyclic parts are dealt out again}}
+func.func private @readers_of_a_part() attributes {s = #grid.split<zigzag "cp" then readers(8) "tp">}
+
+// -----
+
+// expected-error @below {{'owner' is followed by 'block': only block, zigzag and cyclic parts are dealt out again}}
+func.func private @owners_parts() attributes {s = #grid.split<owner(0, 1) "cp" then block "tp">}
+
+// -----
+
+// expected-error @below {{axis "tp" splits dimensions 0 and 1: that covers only the diagonal blocks of the two}}
+func.func private @diagonal_inside(tensor<?x8xf32, #grid.layout<[zigzag "cp" then block "tp", block "tp"]>>)
+
+// -----
+
+// expected-error @below {{axis "tp" splits dimension 0 and cannot owe a sum at the same time}}
+func.func private @owes_inside(tensor<?x8xf32, #grid.layout<[zigzag "cp" then block "tp", _] owes "tp">>)
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+
+// expected-error @below {{rows are padded to 8: every row stands for a token}}
+func.func private @padded_rows(tensor<?x8xf32, #grid.layout<[_ pad 8, _]>>)
+
+// -----
+
+// expected-error @below {{a part is padded to a negative number of elements}}
+func.func private @padded_to_less(tensor<?x8xf32, #grid.layout<[_, _ pad -8]>>)
+
+// -----
+
+// expected-error @below {{dimension 1 has 8 elements and is padded to only 4}}
+func.func private @padded_below(tensor<?x8xf32, #grid.layout<[_, _ pad 4]>>)
+
+// -----
+
+// expected-error @below {{dimension 1 is padded to 6 elements, which cut items of 4}}
+func.func private @padded_items(tensor<?x8xf32, #grid.layout<[_, block "tp" x 4 pad 6]>>)
+
+// -----
+
 // An owner for every item.
 // expected-error @below {{'owner' lists 0 owners, expected one per item}}
 func.func private @no_owner() attributes {s = #grid.split<owner() "pp">}
@@ -269,7 +319,7 @@ func.func @scatter_copies(%x: tensor<?x64xf32, #grid.layout<[_, _]>>) {
 // -----
 
 func.func @scatter_parts(%x: tensor<?x64xf32, #grid.layout<[block "cp", _] owes "tp">>) {
-  // expected-error @below {{scatters dimension 0, which is split already}}
+  // expected-error @below {{splits dimension 0 of its result as #grid.split<block "tp">, expected #grid.split<block "cp"> and then over "tp"}}
   %0 = grid.reduce_scatter %x dim 0 over "tp"
      : tensor<?x64xf32, #grid.layout<[block "cp", _] owes "tp">> -> tensor<?x64xf32, #grid.layout<[block "tp", _]>>
   return
@@ -331,6 +381,42 @@ func.func @gather_whole(%x: tensor<?x64xf32, #grid.layout<[_, _]>>) {
   // expected-error @below {{gathers dimension 0 over "tp", but the value is not split so}}
   %0 = grid.all_gather %x dim 0 over "tp"
      : tensor<?x64xf32, #grid.layout<[_, _]>> -> tensor<?x64xf32, #grid.layout<[_, _]>>
+  return
+}
+
+// -----
+
+func.func @gather_outer_first(%x: tensor<?x64xf32, #grid.layout<[zigzag "cp" then block "tp", _]>>) {
+  // expected-error @below {{gathers dimension 0 over "cp", but its parts are split again over "tp"; gather that first}}
+  %0 = grid.all_gather %x dim 0 over "cp"
+     : tensor<?x64xf32, #grid.layout<[zigzag "cp" then block "tp", _]>> -> tensor<?x64xf32, #grid.layout<[block "tp", _]>>
+  return
+}
+
+// -----
+
+func.func @gather_gives_other_parts(%x: tensor<?x64xf32, #grid.layout<[zigzag "cp" then block "tp", _]>>) {
+  // expected-error @below {{gives the layout #grid.layout<[block "cp", _]>, expected #grid.layout<[zigzag "cp", _]>}}
+  %0 = grid.all_gather %x dim 0 over "tp"
+     : tensor<?x64xf32, #grid.layout<[zigzag "cp" then block "tp", _]>> -> tensor<?x64xf32, #grid.layout<[block "cp", _]>>
+  return
+}
+
+// -----
+
+func.func @gather_padded(%x: tensor<?x64xf32, #grid.layout<[_, block "tp" pad 64]>>) {
+  // expected-error @below {{works on dimension 1, whose parts are padded to 64 elements; take the padding off first}}
+  %0 = grid.all_gather %x dim 1 over "tp"
+     : tensor<?x64xf32, #grid.layout<[_, block "tp" pad 64]>> -> tensor<?x64xf32, #grid.layout<[_, _]>>
+  return
+}
+
+// -----
+
+func.func @scatter_over_outer(%x: tensor<?x64xf32, #grid.layout<[block "tp", _] owes "cp">>) {
+  // expected-error @below {{must split dimension 0 of its result over "cp" last}}
+  %0 = grid.reduce_scatter %x dim 0 over "cp"
+     : tensor<?x64xf32, #grid.layout<[block "tp", _] owes "cp">> -> tensor<?x64xf32, #grid.layout<[block "cp" then block "tp", _]>>
   return
 }
 
@@ -409,7 +495,7 @@ func.func @slice_dimension(%x: tensor<?xi64, #grid.layout<[_]>>) {
 // -----
 
 func.func @slice_parts(%x: tensor<?xi64, #grid.layout<[block "cp"]>>) {
-  // expected-error @below {{slices dimension 0, which is split already}}
+  // expected-error @below {{splits dimension 0 of its result as #grid.split<block "tp">, expected #grid.split<block "cp"> and then over "tp"}}
   %0 = grid.slice %x dim 0 over "tp"
      : tensor<?xi64, #grid.layout<[block "cp"]>> -> tensor<?xi64, #grid.layout<[block "tp"]>>
   return

@@ -108,7 +108,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // An operator has the operands that it takes.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
-  // expected-error @below {{has the begin ["sub", 1, 2, 3], expected a closed expression}}
+  // expected-error @below {{has the segment [["sub", 1, 2, 3], 1], expected closed expressions for begin and size}}
   launch.range @r block over "tp" extent 8 begin ["sub", 1, 2, 3] size 1
 }
 
@@ -116,7 +116,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // Every operand is an expression.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
-  // expected-error @below {{has the size ["add", 1, ["pow", 2, 2]], expected a closed expression}}
+  // expected-error @below {{has the segment [0, ["add", 1, ["pow", 2, 2]]], expected closed expressions for begin and size}}
   launch.range @r block over "tp" extent 8 begin 0 size ["add", 1, ["pow", 2, 2]]
 }
 
@@ -229,7 +229,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 // Flags belong to a group.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   // expected-error @below {{names the group @tp, which is not defined}}
-  launch.flag @f group @tp
+  launch.flag @f group @tp key []
 }
 
 // -----
@@ -238,7 +238,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.stream @tp
   // expected-error @below {{names the group @tp, which is not defined}}
-  launch.flag @f group @tp
+  launch.flag @f group @tp key []
 }
 
 // -----

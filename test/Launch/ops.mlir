@@ -24,8 +24,8 @@ launch.plan @plan target "h200x8" dtype bf16 mesh ["tp"] = [2]
   // CHECK-NEXT: launch.weight @w0 "k" stored [96, 64] rows [0, 64] bytes 4096 : tensor<64x64xbf16, #grid.layout<[block "tp", _]>>
   launch.weight @w0 "k" stored [96, 64] rows [0, 64] bytes 4096 : tensor<64x64xbf16, #grid.layout<[block "tp", _]>>
   launch.weight @w1 "n" stored [64] bytes 128 : tensor<64xbf16, #grid.layout<[_]>>
-  // CHECK: launch.flag @f.tp group @tp
-  launch.flag @f.tp group @tp
+  // CHECK: launch.flag @f.tp group @tp key []
+  launch.flag @f.tp group @tp key []
   // CHECK-NEXT: launch.kernel @k0 ["all_reduce", "norm"] dtype bf16 group @tp
   launch.kernel @k0 ["all_reduce", "norm"] dtype bf16 group @tp
   // CHECK-NEXT: launch.kernel @k1 ["norm"] dtype bf16

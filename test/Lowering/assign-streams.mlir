@@ -16,7 +16,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.input "ids" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.stream @compute
   launch.stream @comm
   launch.variant @crossing tokens 1 to 8 {
@@ -53,7 +53,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.input "ids" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.stream @compute
   launch.stream @comm
   launch.variant @reuse tokens 1 to 8 {
@@ -91,7 +91,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.input "ids" : tensor<?xi64>
   launch.group @tp over ["tp"] ranks 2
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm

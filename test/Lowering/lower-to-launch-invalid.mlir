@@ -101,15 +101,15 @@ module attributes {decoder.source = {max_positions = 128 : i64}, grid.target = "
 
 // -----
 
-// Parts are contiguous in plan format 1.0.
+// Owners have no closed form.
 module attributes {decoder.source = {max_positions = 128 : i64}, grid.target = "cpu"} {
   grid.mesh @mesh ["tp"] = [2]
-  func.func @v(%ids: tensor<?xi64, #grid.layout<[_]>> {decoder.input = "ids"}) -> tensor<?x4xf32, #grid.layout<[zigzag "tp", _]>> attributes {grid.tokens = array<i64: 1, 64>} {
+  func.func @v(%ids: tensor<?xi64, #grid.layout<[_]>> {decoder.input = "ids"}) -> tensor<?x4xf32, #grid.layout<[_, owner(0, 1, 1, 0) "tp"]>> attributes {grid.tokens = array<i64: 1, 64>} {
     %t = decoder.weight {key = "t", stored_shape = array<i64: 8, 4>} : () -> tensor<8x4xf32, #grid.layout<[_, _]>>
     %x = decoder.embedding %ids, %t : (tensor<?xi64, #grid.layout<[_]>>, tensor<8x4xf32, #grid.layout<[_, _]>>) -> tensor<?x4xf32, #grid.layout<[_, _]>>
-    // expected-error @below {{a layout is split by 'zigzag', which plan format 1.0 has no range for}}
-    %z = grid.slice %x dim 0 over "tp" : tensor<?x4xf32, #grid.layout<[_, _]>> -> tensor<?x4xf32, #grid.layout<[zigzag "tp", _]>>
-    return %z : tensor<?x4xf32, #grid.layout<[zigzag "tp", _]>>
+    // expected-error @below {{a layout is split by 'owner', which the plan format has no range for}}
+    %z = grid.slice %x dim 1 over "tp" : tensor<?x4xf32, #grid.layout<[_, _]>> -> tensor<?x4xf32, #grid.layout<[_, owner(0, 1, 1, 0) "tp"]>>
+    return %z : tensor<?x4xf32, #grid.layout<[_, owner(0, 1, 1, 0) "tp"]>>
   }
 }
 

@@ -9,7 +9,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -42,7 +42,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -73,7 +73,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -103,7 +103,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -134,7 +134,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -165,7 +165,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -195,7 +195,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -225,7 +225,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -255,7 +255,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -286,7 +286,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -322,7 +322,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -352,7 +352,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -383,7 +383,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -413,7 +413,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -443,7 +443,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -473,7 +473,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -503,7 +503,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -538,7 +538,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -568,7 +568,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -598,7 +598,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -628,7 +628,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -659,7 +659,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -691,7 +691,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
   launch.weight @w1 "norm" stored [4] bytes 16 : tensor<4xf32, #grid.layout<[_]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -725,7 +725,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.range @r block over "tp" extent "tokens" begin 0 size 4
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -759,7 +759,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -789,7 +789,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -819,7 +819,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -855,7 +855,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.cache @layer.0.value layer 0 plane value : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -892,7 +892,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.cache @layer.0.value layer 0 plane value : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -930,7 +930,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.cache @layer.0.value layer 0 plane value : tensor<?x1x4xf32, #grid.layout<[_, _, _]>>
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -966,7 +966,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -999,7 +999,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   // expected-note @below {{the cache is defined here}}
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -1033,7 +1033,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
   // expected-error @below {{"norm" is read by no step}}
   launch.weight @w1 "norm" stored [4] bytes 16 : tensor<4xf32, #grid.layout<[_]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -1062,7 +1062,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -1093,7 +1093,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm
@@ -1123,7 +1123,7 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.group @tp over ["tp"] ranks 2
   launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
   launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
-  launch.flag @f.tp group @tp
+  launch.flag @f.tp group @tp key []
   launch.kernel @k0 ["all_reduce"] dtype f32 group @tp
   launch.stream @compute
   launch.stream @comm

@@ -148,20 +148,6 @@ func.func @owed_on(%p: !owes) -> !owes_ep attributes {grid.boundaries = "rows"} 
 
 // -----
 
-// Rows that are split already are not split again.
-!owes = tensor<?x16xf32, #grid.layout<[block "cp", _] owes "tp">>
-!rows = tensor<?x16xf32, #grid.layout<[block "cp", _]>>
-!n = tensor<16xf32, #grid.layout<[_]>>
-// CHECK-LABEL: @rows_over_another_axis
-func.func @rows_over_another_axis(%p: !owes, %n: !n) -> !rows attributes {grid.boundaries = "rows"} {
-  // CHECK: grid.all_reduce %{{.*}} {reason = "the sum is not one of rows over \22tp\22 alone"}
-  %0 = grid.all_reduce %p over ["tp"] : !owes -> !rows
-  %1 = decoder.norm %0, %n {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64} : (!rows, !n) -> !rows
-  return %1 : !rows
-}
-
-// -----
-
 // A declaration has nothing to split.
 // CHECK-LABEL: func.func private @declared
 func.func private @declared(tensor<?x16xf32>) attributes {grid.boundaries = "rows"}

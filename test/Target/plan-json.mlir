@@ -19,7 +19,7 @@
 
 // CHECK:      {
 // CHECK-NEXT:   "schema": "layline.launch_plan",
-// CHECK-NEXT:   "version": {"major": 1, "minor": 0},
+// CHECK-NEXT:   "version": {"major": 1, "minor": 1},
 // CHECK-NEXT:   "requires": ["kv_cache", "fused_steps"],
 // CHECK-NEXT:   "producer": {"tool": "layline", "version": "{{[0-9.]+}}"},
 // CHECK-NEXT:   "source": {"config": "config.json", "digest": "sha256:ab", "model_type": "llama", "layers": 1},
@@ -61,7 +61,7 @@
 // CHECK-NEXT:     {"id": "w7", "key": "lm_head.weight", {{.*}}}
 // CHECK-NEXT:   ],
 // CHECK-NEXT:   "flags": [
-// CHECK-NEXT:     {"id": "f.tp", "group": "tp", "scope": "system", "reset": "epoch"}
+// CHECK-NEXT:     {"id": "f.tp", "group": "tp", "key": [], "scope": "system", "reset": "epoch"}
 // CHECK-NEXT:   ],
 // CHECK-NEXT:   "kernels": [
 // CHECK-NEXT:     {"id": "k0", "ops": ["reduce_scatter", "add", "norm", "all_gather"], "dtype": "bf16", "group": "tp", "cooperative": true}

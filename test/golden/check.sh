@@ -2,8 +2,8 @@
 # check.sh LAYLINE MODEL OUT TP [COMPILE OPTION...]
 # Compiles MODEL/config.json with its boundaries by rows and whole, proves the
 # plans, runs them and compares every recorded tensor. TOKENS lists the numbers
-# of tokens to run; 24 are recorded. The first step that fails ends it, with the
-# status of that step.
+# of tokens to run; 24 are recorded. 24/7 runs them in steps of 7. The first step
+# that fails ends it, with the status of that step.
 set -euo pipefail
 layline=$1 model=$2 out=$3 tp=$4
 options=("${@:5}")
@@ -27,13 +27,16 @@ for boundaries in rows whole; do
   step "$layline" compile "$model/config.json" --tp "$tp" --target cpu \
     --tokens 1:64 --boundaries "$boundaries" -o "$plan" "${options[@]}"
   step "$layline" verify "$plan"
-  for tokens in "${counts[@]}"; do
+  for count in "${counts[@]}"; do
+    tokens=${count%/*}
+    chunk=()
+    [[ $count == */* ]] && chunk=(--chunk "${count#*/}")
     for precision in "f64 1e-10" "f32 5e-6"; do
       read -r type rtol <<<"$precision"
       step "$layline" run "$plan" --weights "$model/model.safetensors" \
         --input "$model/golden.safetensors" --check "$model/golden.safetensors" \
-        --tokens "$tokens" --precision "$type" --rtol "$rtol"
-      echo "$(basename "$model"), TP $tp, $boundaries, $tokens tokens, $type:" \
+        --tokens "$tokens" "${chunk[@]}" --precision "$type" --rtol "$rtol"
+      echo "$(basename "$model"), TP $tp ${options[*]}, $boundaries, $count tokens, $type:" \
         "$(tail -n 1 "$out/log"), within $rtol"
     done
   done

@@ -138,8 +138,14 @@ static void printSummary(std::ostream &os, const Arguments &arguments,
   os << ", " << result.dtype << "\n";
   for (const std::string &assumption : result.assumptions)
     os << "  note: " << assumption << "\n";
-  os << "tensor parallelism " << arguments.request.tp << " on "
-     << arguments.request.target << "; weights of one rank "
+  const CompileRequest &request = arguments.request;
+  os << "tensor parallelism " << request.tp;
+  if (request.cp > 1)
+    os << " x context parallelism " << request.cp << " (" << request.cpSplit
+       << ") = " << request.tp * request.cp
+       << " cards; attention TP = " << request.tp * request.cp
+       << " / DP 1 / CP " << request.cp << " = " << request.tp;
+  os << " on " << request.target << "; weights of one rank "
      << formatBytes(result.weightBytes) << "\n";
   for (const VariantReport &variant : result.variants)
     printVariant(os, variant, result.layers);
@@ -204,6 +210,18 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
                    "Ranks of tensor parallelism; any number, parts may be "
                    "uneven")
       ->check(wholeNumber())
+      ->capture_default_str();
+  command
+      ->add_option("--cp", arguments->request.cp,
+                   "Ranks of context parallelism: the query tokens of a step "
+                   "are split over them, keys and values gathered. The mesh "
+                   "has tp x cp cards")
+      ->check(wholeNumber())
+      ->capture_default_str();
+  command
+      ->add_option("--cp-split", arguments->request.cpSplit,
+                   "How tokens are dealt out over --cp: zigzag, contiguous, "
+                   "interleave or interleave:I (runs of I tokens)")
       ->capture_default_str();
   command
       ->add_option("--target", arguments->request.target,

@@ -22,6 +22,7 @@ struct Arguments {
   std::vector<std::string> weights;
   std::string precision = "f32";
   std::optional<int64_t> tokens; // nothing: all rows of the input
+  std::optional<int64_t> chunk;  // nothing: all of them in one step
   double rtol = 0;               // 0: the default of the precision
 };
 
@@ -60,11 +61,16 @@ private:
   std::unique_ptr<safetensors::File> open(const std::string &path);
   bool bindInputs(const safetensors::File &file);
   bool bindPrefix(const safetensors::File &file, int64_t first);
+  bool runChunk(int64_t first, int64_t rows);
+  bool compareChunk(int64_t first, int64_t rows);
 
   const Arguments &arguments;
   EnginePtr engine;
+  std::unique_ptr<safetensors::File> reference;
   int exitCode = Good;
   int64_t tokens = 0;
+  std::vector<int64_t> ids, positions;
+  ComparisonResult total;
 };
 
 } // namespace
@@ -120,10 +126,10 @@ bool Run::bindPrefix(const safetensors::File &file, int64_t first) {
     if (!check(layline_plan_cache(engine.get(), i, &info)))
       return false;
     if (info.is_integer) {
-      std::vector<int64_t> positions(static_cast<size_t>(past));
-      std::iota(positions.begin(), positions.end(), first - past);
+      std::vector<int64_t> cached(static_cast<size_t>(past));
+      std::iota(cached.begin(), cached.end(), first - past);
       if (!check(layline_cache_bind(engine.get(), info.id, LAYLINE_I64,
-                                    positions.data(), past)))
+                                    cached.data(), past)))
         return false;
       continue;
     }
@@ -170,11 +176,12 @@ bool Run::bindInputs(const safetensors::File &file) {
   if (!file.find("input_ids"))
     return fail("input_ids: not found, expected the token ids, [tokens] or "
                 "[1, tokens]");
-  auto ids = file.readI64("input_ids", error);
-  if (!ids)
+  auto tokenIds = file.readI64("input_ids", error);
+  if (!tokenIds)
     return fail(error);
-  int64_t rows = static_cast<int64_t>(ids->size());
-  std::vector<int64_t> positions(ids->size());
+  ids = *tokenIds;
+  int64_t rows = static_cast<int64_t>(ids.size());
+  positions.resize(ids.size());
   std::iota(positions.begin(), positions.end(), int64_t(0));
   if (const safetensors::Tensor *tensor = file.find("position_ids")) {
     auto given = file.readI64("position_ids", error);
@@ -196,11 +203,52 @@ bool Run::bindInputs(const safetensors::File &file) {
     exitCode = Unusable;
     return false;
   }
-  return check(layline_input_bind(engine.get(), "input_ids", ids->data(),
-                                  tokens)) &&
-         check(layline_input_bind(engine.get(), "positions", positions.data(),
-                                  tokens)) &&
-         bindPrefix(file, positions[0]);
+  return bindPrefix(file, positions[0]);
+}
+
+/// One step: rows `first` to first+rows-1 of the input. Those before are in the
+/// caches.
+bool Run::runChunk(int64_t first, int64_t rows) {
+  const char *variant = "";
+  int64_t ranks = 0;
+  if (!check(layline_plan_ranks(engine.get(), &ranks)) ||
+      !check(layline_plan_variant(engine.get(), rows, &variant)))
+    return false;
+  // Names are the plan's, which may be gone after the next call.
+  std::string id = variant;
+  {
+    Progress progress("running");
+    if (!check(
+            layline_input_bind(engine.get(), "input_ids", &ids[first], rows)) ||
+        !check(layline_input_bind(engine.get(), "positions", &positions[first],
+                                  rows)) ||
+        !check(layline_run(engine.get(), rows)))
+      return false;
+  }
+  std::cout << "ran " << rows << " tokens on " << ranks
+            << " ranks in one process, variant " << id << ", "
+            << arguments.precision << "\n";
+  return true;
+}
+
+bool Run::compareChunk(int64_t first, int64_t rows) {
+  double rtol = arguments.rtol > 0             ? arguments.rtol
+                : arguments.precision == "f64" ? 1e-10
+                                               : 5e-6;
+  std::cout << "against " << arguments.check << " (bound " << formatError(rtol)
+            << "):\n";
+  ComparisonResult result =
+      compareRun(engine.get(), *reference, first, rows, rtol, std::cout);
+  total.compared += result.compared;
+  total.failed += result.failed;
+  total.error = result.error;
+  if (total.error.empty() && result.compared == 0)
+    total.error = arguments.check + ": holds no tensor to compare";
+  if (total.error.empty())
+    return true;
+  std::cerr << total.error << "\n";
+  exitCode = Unusable;
+  return false;
 }
 
 int Run::operator()() {
@@ -241,43 +289,25 @@ int Run::operator()() {
   auto input = open(arguments.input);
   if (!input || !bindInputs(*input))
     return exitCode;
-  const char *variant = "";
-  int64_t ranks = 0;
-  if (!check(layline_plan_ranks(engine.get(), &ranks)) ||
-      !check(layline_plan_variant(engine.get(), tokens, &variant)))
+  if (arguments.chunk.value_or(1) < 1) {
+    std::cerr << "--chunk: found " << *arguments.chunk
+              << ", expected at least 1\n";
+    return Unusable;
+  }
+  if (!arguments.check.empty() && !(reference = open(arguments.check)))
     return exitCode;
-  std::string variantId = variant;
-  {
-    Progress progress("running");
-    if (!check(layline_run(engine.get(), tokens)))
+  for (int64_t first = 0; first < tokens;) {
+    int64_t rows = std::min(arguments.chunk.value_or(tokens), tokens - first);
+    if (!runChunk(first, rows) || (reference && !compareChunk(first, rows)))
       return exitCode;
+    first += rows;
   }
-  std::cout << "ran " << tokens << " tokens on " << ranks
-            << " ranks in one process, variant " << variantId << ", "
-            << arguments.precision << "\n";
-  if (arguments.check.empty())
-    return Good;
-
-  auto reference = open(arguments.check);
   if (!reference)
-    return exitCode;
-  double rtol = arguments.rtol > 0 ? arguments.rtol : isDouble ? 1e-10 : 5e-6;
-  std::cout << "against " << arguments.check << " (bound " << formatError(rtol)
-            << "):\n";
-  ComparisonResult result =
-      compareRun(engine.get(), *reference, tokens, rtol, std::cout);
-  if (!result.error.empty()) {
-    std::cerr << result.error << "\n";
-    return Unusable;
-  }
-  if (result.compared == 0) {
-    std::cerr << arguments.check << ": holds no tensor to compare\n";
-    return Unusable;
-  }
-  std::cout << (result.failed ? "NOT EQUAL: " : "equal: ") << result.compared
-            << " tensors compared, " << result.failed
+    return Good;
+  std::cout << (total.failed ? "NOT EQUAL: " : "equal: ") << total.compared
+            << " tensors compared, " << total.failed
             << " beyond the bound or missing\n";
-  return result.failed ? Refused : Good;
+  return total.failed ? Refused : Good;
 }
 
 void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
@@ -305,6 +335,11 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
   command
       ->add_option("--tokens", arguments->tokens,
                    "Run only the first so many rows of the input")
+      ->check(wholeNumber());
+  command
+      ->add_option("--chunk", arguments->chunk,
+                   "Run the input in steps of so many rows, as an engine that "
+                   "prefills in chunks: rows of earlier steps are cached")
       ->check(wholeNumber());
   command
       ->add_option("--rtol", arguments->rtol,

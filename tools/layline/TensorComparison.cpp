@@ -66,11 +66,10 @@ std::optional<Recorded> readTap(layline_engine *engine,
   return recorded;
 }
 
-/// The reference's first rows, in the shape of the run's value.
-std::optional<std::vector<double>> readReference(const safetensors::File &file,
-                                                 const std::string &name,
-                                                 const Recorded &run,
-                                                 std::string &problem) {
+/// The reference's rows from `first` on, in the shape of the run's value.
+std::optional<std::vector<double>>
+readReference(const safetensors::File &file, const std::string &name,
+              const Recorded &run, int64_t first, std::string &problem) {
   const safetensors::Tensor *tensor = file.find(name);
   std::vector<int64_t> shape = tensor->shape;
   if (shape.size() == run.shape.size() + 1 && shape[0] == 1)
@@ -79,7 +78,8 @@ std::optional<std::vector<double>> readReference(const safetensors::File &file,
   bool headsFirst = shape.size() == 3 && run.shape.size() == 3;
   if (headsFirst)
     std::swap(shape[0], shape[1]);
-  bool fits = shape.size() == run.shape.size() && shape[0] >= run.shape[0] &&
+  bool fits = shape.size() == run.shape.size() &&
+              shape[0] >= first + run.shape[0] &&
               std::equal(shape.begin() + 1, shape.end(), run.shape.begin() + 1);
   if (!fits) {
     problem = "shape differs";
@@ -95,6 +95,10 @@ std::optional<std::vector<double>> readReference(const safetensors::File &file,
   if (!stored)
     return std::nullopt;
   if (!headsFirst) {
+    int64_t rowSize =
+        run.shape[0] ? static_cast<int64_t>(run.values.size()) / run.shape[0]
+                     : 0;
+    stored->erase(stored->begin(), stored->begin() + first * rowSize);
     stored->resize(run.values.size());
     return stored;
   }
@@ -104,7 +108,7 @@ std::optional<std::vector<double>> readReference(const safetensors::File &file,
     for (int64_t head = 0; head < heads; ++head)
       for (int64_t i = 0; i < width; ++i)
         values[(token * heads + head) * width + i] =
-            (*stored)[(head * shape[0] + token) * width + i];
+            (*stored)[(head * shape[0] + first + token) * width + i];
   return values;
 }
 
@@ -137,8 +141,8 @@ std::string shapeText(const std::vector<int64_t> &shape) {
 
 ComparisonResult layline::tool::compareRun(layline_engine *engine,
                                            const safetensors::File &file,
-                                           int64_t tokens, double rtol,
-                                           std::ostream &os) {
+                                           int64_t first, int64_t tokens,
+                                           double rtol, std::ostream &os) {
   ComparisonResult result;
   TextTable table({"tensor", "shape", ">largest error", "within"});
   for (const auto &[name, tensor] : file.tensors()) {
@@ -158,7 +162,7 @@ ComparisonResult layline::tool::compareRun(layline_engine *engine,
     }
     std::string problem;
     std::optional<std::vector<double>> reference =
-        readReference(file, name, *run, problem);
+        readReference(file, name, *run, first, problem);
     if (!reference) {
       result.error = file.path() + ": " + name + ": " + problem + ": found " +
                      shapeText(tensor.shape) + ", expected " +

@@ -10,7 +10,8 @@ using namespace layline;
 using namespace layline::tool;
 using nlohmann::json;
 
-/// An expression of the plan; nothing if it is not one.
+/// An expression of a range's segments; nothing if it is not one. The size of
+/// the range around it is the number of items that it deals out.
 static std::optional<Expr> toExpr(const json &value) {
   static const std::pair<const char *, Expr::Op> ops[] = {
       {"add", Expr::Op::Add},         {"sub", Expr::Op::Sub},
@@ -21,6 +22,8 @@ static std::optional<Expr> toExpr(const json &value) {
     return Expr(value.get<int64_t>());
   if (value.is_string())
     return Expr::symbol(value.get<std::string>());
+  if (value.is_array() && value.size() == 2 && value[0] == "size")
+    return Expr::symbol("tokens");
   if (!value.is_array() || value.size() < 3 || !value[0].is_string())
     return std::nullopt;
   for (const auto &[name, op] : ops) {
@@ -38,30 +41,42 @@ static std::optional<Expr> toExpr(const json &value) {
   return std::nullopt;
 }
 
-/// Proves the block ranges of a plan that has passed the loader's checks, for
-/// every number of tokens at once. Empty, or what is wrong.
+/// The segments of a range, or none if one cannot be read.
+static std::vector<SegmentExpr> toSegments(const json &range) {
+  std::vector<SegmentExpr> segments;
+  for (const json &segment : range.at("segments")) {
+    std::optional<Expr> begin = toExpr(segment.at("begin"));
+    std::optional<Expr> size = toExpr(segment.at("size"));
+    if (!begin || !size)
+      return {};
+    segments.push_back({*begin, *size, segment.value("block", int64_t(0)),
+                        segment.value("stride", int64_t(0))});
+  }
+  return segments;
+}
+
+/// Proves the ranges of a plan that has passed the loader's checks, for every
+/// number of tokens at once; `readers` are compared head by head by the loader.
+/// Empty, or what is wrong.
 static std::string proveRanges(const json &plan, int64_t &proved) {
   for (const json &range : plan.at("ranges")) {
-    if (range.at("kind") != "block")
+    if (range.at("kind") == "readers")
       continue;
     std::string axis = range.at("axis");
     int64_t ranks = 0;
     for (const json &entry : plan.at("mesh"))
       if (entry.at("axis") == axis)
         ranks = entry.at("size");
-    const json &segment = range.at("segments").at(0);
-    std::optional<Expr> begin = toExpr(segment.at("begin"));
-    std::optional<Expr> size = toExpr(segment.at("size"));
-    std::string problem = "its expressions cannot be read";
-    if (begin && size) {
-      std::optional<int64_t> items;
-      if (range.at("extent").is_number_integer())
-        items = range.at("extent").get<int64_t>();
-      problem = provePartition({*begin, *size}, axis, ranks, items);
-    }
-    if (!problem.empty())
+    std::vector<SegmentExpr> segments = toSegments(range);
+    Proof proof = Proof::bad("its expressions cannot be read");
+    std::optional<int64_t> items;
+    if (range.at("extent").is_number_integer())
+      items = range.at("extent").get<int64_t>();
+    if (!segments.empty())
+      proof = provePartition(segments, axis, ranks, items);
+    if (!proof)
       return "range " + range.at("id").dump() +
-             " does not deal out every item once: " + problem;
+             " does not deal out every item once: " + proof.problem;
     ++proved;
   }
   return {};

@@ -12,7 +12,11 @@ namespace layline {
 
 struct CompileRequest {
   std::string config; ///< path of config.json
-  int64_t tp = 1;
+  /// Ranks of the two mesh axes: the mesh has tp * cp cards. Engines that count
+  /// "TP" over all cards of a replica call that product tp_size; `tp` is what
+  /// is left of it for heads: attention TP = tp_size / DP / CP.
+  int64_t tp = 1, cp = 1;
+  std::string cpSplit = "zigzag"; ///< contiguous, interleave, interleave:I
   std::string target = "cpu";
   int64_t minTokens = 1, maxTokens = 8192;
   std::string boundaries = "auto";    ///< auto, rows, whole

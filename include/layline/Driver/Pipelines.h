@@ -11,7 +11,8 @@ namespace layline {
 /// decoder IR -> layouts and plain all-reduces. Keeps the reference program.
 struct PlacementOptions : mlir::PassPipelineOptions<PlacementOptions> {
   Option<int64_t> tp{*this, "tp", llvm::cl::desc("Ranks."), llvm::cl::init(1)};
-  Option<int64_t> cp{*this, "cp", llvm::cl::desc("Ranks that share the tokens."),
+  Option<int64_t> cp{*this, "cp",
+                     llvm::cl::desc("Ranks that share the tokens."),
                      llvm::cl::init(1)};
   Option<std::string> cpSplit{
       *this, "cp-split",

@@ -10,15 +10,30 @@ def VerifyPartitions : Pass<"verify-partitions", "::mlir::ModuleOp"> {
     For each split that occurs in a type, and for its number of items (for rows:
     every number of tokens at once), proves from the very expressions that the
     launch plan will print that the parts are disjoint and complete, also where
-    they are uneven or empty:
+    they are uneven or empty. The count and the rank are unknowns of integer
+    formulas, whose negations have no solution (MLIR Presburger): the cost does
+    not grow with the number of ranks. Splits that follow one another are proved
+    one by one, for any number of items. A `readers` cover is compared with the
+    KV heads that each rank's query heads read. A failure names the smallest
+    count, an item and who holds it. Axes that split or owe are axes of the
+    mesh.
+  }];
+}
 
-      begin(0) = 0, size(k) >= 0, begin(k) + size(k) = begin(k+1),
-      begin(p-1) + size(p-1) = n
+def VerifyCoverage : Pass<"verify-coverage", "::mlir::func::FuncOp"> {
+  let summary = "Every point of every op's grid is computed once, and attention sees its keys.";
+  let description = [{
+    The results of an op are a grid: token x head x width of attention, token x
+    feature of a product. Proves for every number of tokens that each point is
+    computed by exactly one rank of each group of replicas: the parts of every
+    dimension are disjoint and complete, and no axis splits two dimensions, so
+    parts meet in all combinations. One axis for two dimensions gives the
+    diagonal blocks only; the message has a token and a head that nobody
+    computes.
 
-    for all n >= 0, by integer emptiness of the negations (MLIR Presburger). A
-    `readers` cover is compared with the KV heads that each rank's query heads
-    read. A failure names the smallest count and rank found. Axes that split or
-    owe are axes of the mesh.
+    For attention: each rank has exactly the KV heads that its query heads read,
+    and every (query, key) pair that the mask asks for has its key at the query's
+    rank. Both are proved from the layouts, not from the op's factor model.
   }];
 }
 

@@ -4,31 +4,11 @@
 // and in all runs. The last meeting keeps a buffer from being used again while
 // somebody still reads it.
 #include "devices/cpu/Kernels.h"
-#include "engine/GlobalValue.h"
 
 #include <algorithm>
 
 namespace layline::runtime {
 namespace {
-
-/// The parts that the members of this rank's group hold of a dimension.
-template <typename T>
-std::vector<Part> partsOfGroup(const RankContext<T> &context, const Step &step,
-                               const DimLayout &dim) {
-  const Plan &plan = *context.run->plan;
-  const Group &group = plan.groups[step.attrs.group];
-  const Range &range = plan.ranges[dim.range];
-  std::vector<std::int64_t> coordinates = context.coordinates;
-  std::vector<Part> parts;
-  for (std::int64_t member = 0; member < group.ranks; ++member) {
-    coordinates[range.axis] = member;
-    Environment environment{context.run->tokens, context.run->past,
-                            coordinates.data(), nullptr};
-    parts.push_back({evaluate(range.begin, environment) * dim.unit,
-                     evaluate(range.size, environment) * dim.unit});
-  }
-  return parts;
-}
 
 template <typename T, typename Element>
 void gather(RankContext<T> &context, const Step &step) {
@@ -36,16 +16,21 @@ void gather(RankContext<T> &context, const Step &step) {
   auto input = context.template tensor<Element>(step.arg("input"));
   auto output = context.template tensor<Element>(step.arg("output"));
   auto dim = static_cast<std::size_t>(step.attrs.dim);
-  std::vector<Part> parts =
-      partsOfGroup(context, step, step.arg("input").layout.dims[dim]);
+  const DimLayout &layout = step.arg("input").layout.dims[dim];
+  const Plan &plan = *context.run->plan;
+  Region region = wholeRegion(output.shape);
+  // A member differs from this rank on the range's axis only, so that a range
+  // around it gives all of them the same items.
+  std::vector<std::int64_t> coordinates = context.coordinates;
+  Environment environment = context.environment();
+  environment.coordinates = coordinates.data();
   group.show(context.members[step.attrs.group], input.data);
   for (std::int64_t member = 0; member < group.size(); ++member) {
-    Shape shape = output.shape, begins(output.shape.size(), 0);
-    shape[dim] = parts[member].size;
-    begins[dim] = parts[member].begin;
+    coordinates[plan.ranges[layout.range].axis] = member;
+    region[dim] = scaled(plan.ownItems(layout.range, environment), layout.unit);
     const Element *from = group.shown<Element>(member);
     forEachRun(
-        output.shape, shape, begins,
+        output.shape, region,
         [&](std::int64_t local, std::int64_t global, std::int64_t count) {
           std::copy_n(from + local, count, output.data + global);
         });
@@ -106,10 +91,10 @@ void reduceScatter(RankContext<T> &context, const Step &step) {
   auto input = context.floats(step.arg("input"));
   auto output = context.floats(step.arg("output"));
   auto dim = static_cast<std::size_t>(step.attrs.dim);
-  Shape begins(output.shape.size(), 0);
-  begins[dim] = context.begin(step.arg("output"), dim);
+  Region region = wholeRegion(input.shape);
+  region[dim] = context.own(step.arg("output").layout.dims[dim]);
   group.show(context.members[step.attrs.group], input.data);
-  forEachRun(input.shape, output.shape, begins,
+  forEachRun(input.shape, region,
              [&](std::int64_t local, std::int64_t global, std::int64_t count) {
                T *to = output.data + local;
                std::copy_n(group.shown<T>(0) + global, count, to);

@@ -131,12 +131,9 @@ void CpuDevice<T>::bindCache(int index, const GlobalValue &rows) {
   for (RankContext<T> &rank : ranks_) {
     CacheStore<T> &store = rank.caches[index];
     store.resize(rows.shape[0], rows.isInteger);
-    Environment environment = rank.environment();
-    environment.past = rows.shape[0];
-    environment.tokens = 0;
     forEachRun(
-        rows.shape, localShape(cacheShape(cache), cache.layout, environment),
-        partBegins(cache.layout, rank.parts),
+        rows.shape,
+        regionOf(plan_, rows.shape, cache.layout, rank.environment()),
         [&](std::int64_t local, std::int64_t global, std::int64_t count) {
           if (rows.isInteger)
             std::copy_n(&rows.integers[global], count, &store.integers[local]);
@@ -248,7 +245,6 @@ void CpuDevice<T>::prepareRank(RankContext<T> &rank,
   rank.inputs.assign(variant.buffers.size(), {});
   for (std::size_t b = 0; b < variant.buffers.size(); ++b) {
     const Buffer &buffer = variant.buffers[b];
-    Shape local = localShape(buffer.shape, buffer.layout, rank.environment());
     if (buffer.kind != Buffer::Class::Input) {
       if (options_.poison) {
         // All bits set is NaN in both precisions.
@@ -258,10 +254,11 @@ void CpuDevice<T>::prepareRank(RankContext<T> &rank,
       }
       continue;
     }
-    rank.inputs[b].resize(static_cast<std::size_t>(elements(local)));
+    Shape global = globalShape(buffer.shape, rank.environment());
+    Region region = regionOf(plan_, global, buffer.layout, rank.environment());
+    rank.inputs[b].resize(static_cast<std::size_t>(elements(shapeOf(region))));
     const std::vector<std::int64_t> &values = (*request.inputs)[buffer.input];
-    forEachRun(globalShape(buffer.shape, rank.environment()), local,
-               partBegins(buffer.layout, rank.parts),
+    forEachRun(global, region,
                [&](std::int64_t to, std::int64_t from, std::int64_t count) {
                  std::copy_n(&values[from], count, &rank.inputs[b][to]);
                });

@@ -1,8 +1,6 @@
 #include "devices/cpu/Functions.h"
 #include "devices/cpu/Kernels.h"
 
-#include "engine/GlobalValue.h"
-
 #include <algorithm>
 
 namespace layline::runtime {
@@ -55,10 +53,10 @@ template <typename T, typename Element>
 void copyPart(RankContext<T> &context, const Step &step) {
   auto input = context.template tensor<Element>(step.arg("input"));
   auto output = context.template tensor<Element>(step.arg("output"));
-  Shape begins(output.shape.size(), 0);
   auto dim = static_cast<std::size_t>(step.attrs.dim);
-  begins[dim] = context.begin(step.arg("output"), dim);
-  forEachRun(input.shape, output.shape, begins,
+  Region region = wholeRegion(input.shape);
+  region[dim] = context.own(step.arg("output").layout.dims[dim]);
+  forEachRun(input.shape, region,
              [&](std::int64_t to, std::int64_t from, std::int64_t count) {
                std::copy_n(input.data + from, count, output.data + to);
              });

@@ -4,6 +4,7 @@
 
 #include "devices/cpu/AlignedBytes.h"
 #include "devices/cpu/Communicator.h"
+#include "engine/GlobalValue.h"
 #include "plan/Error.h"
 #include "plan/Plan.h"
 
@@ -114,10 +115,22 @@ template <typename T> struct RankContext {
   }
   CacheStore<T> &cache(const Operand &operand) { return caches[operand.index]; }
 
-  /// Global index of the first item of this rank's part of a dimension.
+  /// Global index of the first item of this rank's part of a dimension, for
+  /// kernels whose contract asks for one run.
   std::int64_t begin(const Operand &operand, std::size_t dim) const {
     const DimLayout &layout = operand.layout.dims[dim];
-    return layout.isSplit() ? parts[layout.range].begin * layout.unit : 0;
+    if (!layout.isSplit())
+      return 0;
+    if (const Range &range = run->plan->ranges[layout.range];
+        !range.isContiguous())
+      fail(LAYLINE_INTERNAL, "range '", range.id, "' has no begin");
+    return parts[layout.range].begin * layout.unit;
+  }
+
+  /// What this rank has of the dimension that the range of `dim` deals out, in
+  /// elements.
+  Items own(const DimLayout &dim) const {
+    return scaled(run->plan->ownItems(dim.range, environment()), dim.unit);
   }
 };
 

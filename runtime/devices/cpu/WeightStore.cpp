@@ -7,11 +7,25 @@
 
 namespace layline::runtime {
 
+namespace {
+
+/// Where an item stands in a list, -1 if it does not.
+std::int64_t placeOf(std::int64_t item, const Items &items) {
+  std::int64_t before = 0;
+  for (Part part : items) {
+    if (part.begin <= item && item < part.end())
+      return before + item - part.begin;
+    before += part.size;
+  }
+  return -1;
+}
+
+} // namespace
+
 template <typename T>
 WeightStore<T>::WeightStore(const Plan &plan)
     : plan_(plan), slices_(plan.weights.size()), ofRank_(plan.weights.size()) {
-  std::vector<std::map<std::pair<Shape, Shape>, std::size_t>> known(
-      plan.weights.size());
+  std::vector<std::map<Region, std::size_t>> known(plan.weights.size());
   for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
     std::vector<std::int64_t> coordinates = plan.coordinates(rank);
     std::vector<Part> parts = plan.parts(plan.tokens.min, coordinates);
@@ -19,12 +33,9 @@ WeightStore<T>::WeightStore(const Plan &plan)
                             parts.data()};
     for (std::size_t w = 0; w < plan.weights.size(); ++w) {
       const Weight &weight = plan.weights[w];
-      Slice slice{
-          partBegins(weight.layout, parts),
-          localShape(constantShape(weight.shape), weight.layout, environment),
-          nullptr};
-      auto [entry, isNew] = known[w].emplace(
-          std::pair(slice.begins, slice.shape), slices_[w].size());
+      Slice slice{regionOf(plan, weight.shape, weight.layout, environment),
+                  nullptr};
+      auto [entry, isNew] = known[w].emplace(slice.region, slices_[w].size());
       if (isNew)
         slices_[w].push_back(std::move(slice));
       ofRank_[w].push_back(entry->second);
@@ -40,20 +51,21 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
   for (Slice &slice : slices_[index]) {
     if (!slice.values)
       slice.values = std::make_shared<AlignedBytes>(
-          static_cast<std::size_t>(elements(slice.shape)) * sizeof(T));
+          static_cast<std::size_t>(elements(shapeOf(slice.region))) *
+          sizeof(T));
     T *to = reinterpret_cast<T *>(slice.values->data());
-    Shape begins = slice.begins, shape = slice.shape;
+    Region region = slice.region;
     if (isStack) {
-      std::int64_t at = stackIndex - begins[0];
-      if (at < 0 || at >= shape[0])
+      std::int64_t at = placeOf(stackIndex, region[0]);
+      if (at < 0)
         continue;
-      begins.erase(begins.begin());
-      shape.erase(shape.begin());
-      to += at * elements(shape);
+      region.erase(region.begin());
+      to += at * elements(shapeOf(region));
     }
     if (weight.rows)
-      begins[0] += weight.rows->begin;
-    forEachRun(weight.storedShape, shape, begins,
+      for (Part &part : region[0])
+        part.begin += weight.rows->begin;
+    forEachRun(weight.storedShape, region,
                [&](std::int64_t local, std::int64_t from, std::int64_t count) {
                  if (!safetensors::convert(stored, from, count, to + local))
                    fail(LAYLINE_INTERNAL, "weight '", weight.id,

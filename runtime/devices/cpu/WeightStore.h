@@ -24,7 +24,7 @@ public:
 
 private:
   struct Slice {
-    Shape begins, shape;
+    Region region;
     std::shared_ptr<AlignedBytes> values;
   };
 

@@ -16,8 +16,8 @@ Plan plan() {
   range.axis = 1;
   range.extent = Expr::constant(3);
   Expr rank{Expr::Op::Coordinate, 1, {}};
-  range.begin = {Expr::Op::Mul, 0, {rank, Expr::constant(2)}};
-  range.size = {Expr::Op::Sub, 0, {Expr::constant(2), rank}};
+  range.segments = {{{Expr::Op::Mul, 0, {rank, Expr::constant(2)}},
+                     {Expr::Op::Sub, 0, {Expr::constant(2), rank}}}};
   p.ranges = {range};
   return p;
 }

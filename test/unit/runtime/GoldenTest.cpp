@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <fstream>
+
 using namespace layline;
 using namespace layline::test;
 
@@ -13,9 +15,9 @@ namespace {
 
 const std::string kFolder = LAYLINE_GOLDEN_DIR "/llama/";
 
-std::unique_ptr<safetensors::File> golden() {
+std::unique_ptr<safetensors::File> golden(const std::string &folder = kFolder) {
   std::string error;
-  auto file = safetensors::File::open(kFolder + "golden.safetensors", error);
+  auto file = safetensors::File::open(folder + "golden.safetensors", error);
   INFO(error);
   REQUIRE(file);
   return file;
@@ -81,6 +83,34 @@ TEST_CASE("llama in every form and group gives the reference", "[golden]") {
     ++compared;
   }
   CHECK(compared == 15);
+}
+
+TEST_CASE("plans of 1.0 load and compute what they did", "[golden]") {
+  auto [name, model] = GENERATE(
+      std::pair("llama-tp4", "llama"), std::pair("phi3-tp2", "phi3"),
+      std::pair("qwen2-tp5", "qwen2"), std::pair("qwen3_moe-tp3", "qwen3_moe"));
+  CAPTURE(name);
+  std::string folder = std::string(LAYLINE_GOLDEN_DIR "/") + model + "/";
+  std::ifstream plan(std::string(LAYLINE_PLANS_DIR "/v1.0/") + name +
+                     "/plan.json");
+  REQUIRE(plan);
+  auto file = golden(folder);
+  TestEngine engine(Json::parse(plan));
+  engine.weights(folder + "model.safetensors");
+  std::vector<std::int64_t> ids = integers(*file, "input_ids"),
+                            positions = integers(*file, "position_ids");
+  std::vector<double> logits = reference(*file, "logits");
+  std::size_t width = logits.size() / ids.size();
+  for (std::int64_t tokens : {24, 5, 2, 1}) { // by rows and whole
+    CAPTURE(tokens);
+    engine.check(layline_past_set(engine.get(), 0));
+    engine.input("input_ids", {ids.begin(), ids.begin() + tokens});
+    engine.input("positions", {positions.begin(), positions.begin() + tokens});
+    engine.run(tokens);
+    std::vector<double> rows(logits.begin(),
+                             logits.begin() + tokens * static_cast<int>(width));
+    CHECK(error(engine.output("logits").data, rows) < 1e-10);
+  }
 }
 
 TEST_CASE("a sequence run in pieces is the sequence", "[golden]") {

@@ -35,7 +35,14 @@ struct LayerWeights {
 
 class Llama {
 public:
-  explicit Llama(std::int64_t ranks) : b(ranks, kMaxTokens) {
+  Llama(std::int64_t ranks, const Context &context) : b(ranks, kMaxTokens) {
+    if (context.ranks > 1) {
+      b.addContextAxis(context.ranks);
+      rows = context.kind == "zigzag"   ? b.zigzag("tokens")
+             : context.kind == "cyclic" ? b.cyclic("tokens", context.interleave)
+                                        : b.block("tokens", 1, "cp");
+    }
+    rowsOfTp = rows.is_null() ? b.block("tokens") : b.within(rows);
     b.table("rope", inverseFrequencies());
     embed = b.weight("model.embed_tokens.weight", {kVocabulary, kHidden},
                      {b.block(kVocabulary), nullptr});
@@ -86,9 +93,8 @@ private:
 
   std::string hidden(bool byRows, bool owes,
                      const std::string &kind = "activation") {
-    return b.buffer({"tokens", kHidden},
-                    {byRows ? b.block("tokens") : Json(), nullptr}, owes, "",
-                    kind);
+    return b.buffer({"tokens", kHidden}, {byRows ? rowsOfTp : rows, nullptr},
+                    owes, "", kind);
   }
   Json normAttrs() const {
     return {{"norm", "rms"}, {"eps", 1e-5}, {"weight_offset", 0.0}};
@@ -96,6 +102,8 @@ private:
 
   std::string attention(const LayerWeights &w, std::int64_t layer,
                         const std::string &x, const std::string &positions);
+  /// All rows of the keys or values; the rank's if it has them all.
+  std::string allRows(const std::string &part, const Json &heads);
   std::string mlp(const LayerWeights &w, const std::string &x);
   /// Sum what `partial` owes, add the residual, norm: the normed value held
   /// whole. The residual stays in the form of the boundaries.
@@ -104,9 +112,21 @@ private:
                        const std::string &branchName,
                        const std::string &sumName, const std::string &normName);
 
+  Json rows;     ///< layout of the rows over cp, null: held whole
+  Json rowsOfTp; ///< of a boundary by rows
   std::string embed, finalNorm, head;
   std::vector<LayerWeights> layers;
 };
+
+std::string Llama::allRows(const std::string &part, const Json &heads) {
+  if (rows.is_null())
+    return part;
+  std::string all =
+      b.buffer({"tokens", kKvHeads * kWidth}, {nullptr, heads}, false);
+  b.step("all_gather", {{"input", part}, {"output", all}},
+         {{"group", "cp"}, {"dim", 0}, {"range", rows["range"]}});
+  return all;
+}
 
 std::string Llama::attention(const LayerWeights &w, std::int64_t layer,
                              const std::string &x,
@@ -116,16 +136,16 @@ std::string Llama::attention(const LayerWeights &w, std::int64_t layer,
   auto viewed = [](const std::string &buffer, std::int64_t count) {
     return Json{{"buffer", buffer}, {"shape", {"tokens", count, kWidth}}};
   };
-  std::string q = b.buffer({"tokens", kHeads * kWidth}, {nullptr, heads});
-  std::string k = b.buffer({"tokens", kKvHeads * kWidth}, {nullptr, kv});
-  std::string v = b.buffer({"tokens", kKvHeads * kWidth}, {nullptr, kv});
+  std::string q = b.buffer({"tokens", kHeads * kWidth}, {rows, heads});
+  std::string k = b.buffer({"tokens", kKvHeads * kWidth}, {rows, kv});
+  std::string v = b.buffer({"tokens", kKvHeads * kWidth}, {rows, kv});
   b.step("linear", {{"input", x}, {"weight", w.q}, {"output", q}});
   b.step("linear", {{"input", x}, {"weight", w.k}, {"output", k}});
   b.step("linear", {{"input", x}, {"weight", w.v}, {"output", v}});
   Json rope = {{"style", "half"}, {"rotary", kWidth}};
   // In place for the keys, into another buffer for the queries.
   std::string rotated =
-      b.buffer({"tokens", kHeads, kWidth}, {nullptr, b.block(kHeads), nullptr});
+      b.buffer({"tokens", kHeads, kWidth}, {rows, b.block(kHeads), nullptr});
   std::string prefix = "layer." + std::to_string(layer) + ".";
   b.step("rope",
          {{"input", viewed(q, kHeads)},
@@ -143,11 +163,12 @@ std::string Llama::attention(const LayerWeights &w, std::int64_t layer,
          rope,
          layer == 0 ? std::vector<std::string>{prefix + "k_rope"}
                     : std::vector<std::string>{});
+  std::string keys = allRows(k, kv), values = allRows(v, kv);
   b.step("cache_append",
-         {{"input", viewed(k, kKvHeads)}, {"cache", prefix + "key"}});
+         {{"input", viewed(keys, kKvHeads)}, {"cache", prefix + "key"}});
   b.step("cache_append",
-         {{"input", viewed(v, kKvHeads)}, {"cache", prefix + "value"}});
-  std::string mixed = b.buffer({"tokens", kHeads * kWidth}, {nullptr, heads});
+         {{"input", viewed(values, kKvHeads)}, {"cache", prefix + "value"}});
+  std::string mixed = b.buffer({"tokens", kHeads * kWidth}, {rows, heads});
   b.step("attention",
          {{"query", rotated},
           {"keys", prefix + "key"},
@@ -166,8 +187,8 @@ std::string Llama::attention(const LayerWeights &w, std::int64_t layer,
 
 std::string Llama::mlp(const LayerWeights &w, const std::string &x) {
   Json inner = b.block(kInner);
-  std::string gate = b.buffer({"tokens", kInner}, {nullptr, inner});
-  std::string up = b.buffer({"tokens", kInner}, {nullptr, inner});
+  std::string gate = b.buffer({"tokens", kInner}, {rows, inner});
+  std::string up = b.buffer({"tokens", kInner}, {rows, inner});
   std::string partial = hidden(false, true);
   b.step("linear", {{"input", x}, {"weight", w.gate}, {"output", gate}});
   b.step("linear", {{"input", x}, {"weight", w.up}, {"output", up}});
@@ -192,7 +213,7 @@ std::string Llama::boundary(Boundaries form, const std::string &partial,
   std::string next = hidden(byRows, false);
   std::string y = hidden(byRows, false, isFused ? "register" : "activation");
   Json reduceAttrs = {{"group", "tp"}};
-  Json rows = {{"group", "tp"}, {"dim", 0}, {"range", "tokens/tp"}};
+  Json rowAttrs = {{"group", "tp"}, {"dim", 0}, {"range", rowsOfTp["range"]}};
   Json reduceArgs = {{"input", partial}, {"output", reduced}},
        addArgs = {{"inputs", {residual, reduced}}, {"output", next}},
        normArgs = {{"input", next}, {"weight", weight}, {"output", y}};
@@ -202,17 +223,17 @@ std::string Llama::boundary(Boundaries form, const std::string &partial,
   Json gatherArgs = {{"input", y}, {"output", result}};
   if (isFused) {
     b.fused({partial, residual}, {next, result},
-            {b.bodyStep("reduce_scatter", reduceArgs, rows, branch),
+            {b.bodyStep("reduce_scatter", reduceArgs, rowAttrs, branch),
              b.bodyStep("add", addArgs, Json::object(), sum),
              b.bodyStep("norm", normArgs, normAttrs(), normed),
-             b.bodyStep("all_gather", gatherArgs, rows)});
+             b.bodyStep("all_gather", gatherArgs, rowAttrs)});
   } else {
     b.step(byRows ? "reduce_scatter" : "all_reduce", reduceArgs,
-           byRows ? rows : reduceAttrs, branch);
+           byRows ? rowAttrs : reduceAttrs, branch);
     b.step("add", addArgs, Json::object(), sum);
     b.step("norm", normArgs, normAttrs(), normed);
     if (byRows)
-      b.step("all_gather", gatherArgs, rows);
+      b.step("all_gather", gatherArgs, rowAttrs);
   }
   residual = next;
   return result;
@@ -221,8 +242,17 @@ std::string Llama::boundary(Boundaries form, const std::string &partial,
 void Llama::variant(const std::string &id, std::int64_t min, std::int64_t max,
                     Boundaries form) {
   b.variant(id, min, max);
-  std::string ids = b.input("input_ids"), positions = b.input("positions");
+  // A rank's ids come as they are split; of the positions all are cached.
+  std::string ids = b.input("input_ids", rows),
+              positions = b.input("positions");
   b.step("cache_append", {{"input", positions}, {"cache", "positions"}});
+  if (!rows.is_null()) {
+    std::string part =
+        b.buffer(Json::array({"tokens"}), Json::array({rows}), false, "i64");
+    b.step("slice", {{"input", positions}, {"output", part}},
+           {{"dim", 0}, {"range", rows["range"]}});
+    positions = part;
+  }
   std::string partial = hidden(false, true), residual = hidden(false, false);
   b.step("embedding", {{"ids", ids}, {"weight", embed}, {"output", partial}});
   b.step("all_reduce", {{"input", partial}, {"output", residual}},
@@ -232,10 +262,10 @@ void Llama::variant(const std::string &id, std::int64_t min, std::int64_t max,
          {{"input", residual}, {"weight", layers[0].inputNorm}, {"output", x}},
          normAttrs(), {"layer.0.input_norm"});
   if (form != Boundaries::Whole) {
-    std::string rows = hidden(true, false);
-    b.step("slice", {{"input", residual}, {"output", rows}},
-           {{"dim", 0}, {"range", "tokens/tp"}});
-    residual = rows;
+    std::string part = hidden(true, false);
+    b.step("slice", {{"input", residual}, {"output", part}},
+           {{"dim", 0}, {"range", rowsOfTp["range"]}});
+    residual = part;
   }
   for (std::int64_t i = 0; i < kLayers; ++i) {
     std::string prefix = "layer." + std::to_string(i) + ".";
@@ -250,8 +280,8 @@ void Llama::variant(const std::string &id, std::int64_t min, std::int64_t max,
                         : "layer." + std::to_string(i + 1) + ".input_norm");
   }
   std::string parts =
-      b.buffer({"tokens", kVocabulary}, {nullptr, b.block(kVocabulary)});
-  std::string logits = b.buffer({"tokens", kVocabulary}, {nullptr, nullptr});
+      b.buffer({"tokens", kVocabulary}, {rows, b.block(kVocabulary)});
+  std::string logits = b.buffer({"tokens", kVocabulary}, {rows, nullptr});
   b.step("linear", {{"input", x}, {"weight", head}, {"output", parts}});
   b.step("all_gather", {{"input", parts}, {"output", logits}},
          {{"group", "tp"}, {"dim", 1}, {"range", "n128/tp"}}, {"logits"});
@@ -261,9 +291,8 @@ void Llama::variant(const std::string &id, std::int64_t min, std::int64_t max,
 } // namespace
 
 Json llamaPlan(std::int64_t ranks, Boundaries boundaries,
-               std::int64_t wholeBelow) {
-  Llama llama(ranks);
-  llama.b.block("tokens");
+               std::int64_t wholeBelow, const Context &context) {
+  Llama llama(ranks, context);
   if (wholeBelow > 1)
     llama.variant("small", 1, wholeBelow - 1, Boundaries::Whole);
   llama.variant("large", wholeBelow, kMaxTokens, boundaries);

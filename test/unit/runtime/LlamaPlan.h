@@ -13,9 +13,17 @@ enum class Boundaries {
   Fused  ///< the same in one kernel
 };
 
+/// How the rows are split over a context-parallel axis: "block", "zigzag" or
+/// "cyclic". Boundaries by rows split a rank's rows again over tp.
+struct Context {
+  std::int64_t ranks = 1;
+  std::string kind = "zigzag";
+  std::int64_t interleave = 1; ///< cyclic
+};
+
 /// Tokens below `wholeBelow` run a variant with whole boundaries.
 Json llamaPlan(std::int64_t ranks, Boundaries boundaries,
-               std::int64_t wholeBelow = 1);
+               std::int64_t wholeBelow = 1, const Context &context = {});
 
 } // namespace layline::test
 

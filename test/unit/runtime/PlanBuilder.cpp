@@ -81,34 +81,120 @@ PlanBuilder::PlanBuilder(std::int64_t ranks, std::int64_t maxTokens,
     one["shape"] = Json::array({"tokens"});
 }
 
-Json PlanBuilder::block(const Json &extent, std::int64_t unit) {
-  std::string id =
-      (extent.is_string() ? extent.get<std::string>() : "n" + extent.dump()) +
-      "/tp";
-  auto known = [&](const Json &range) { return range["id"] == id; };
-  if (std::none_of(plan_["ranges"].begin(), plan_["ranges"].end(), known)) {
-    Json quotient = {"floordiv", extent, ranks_},
-         remainder = {"mod", extent, ranks_};
-    Json begin = {
-        "add", {"mul", "rank.tp", quotient}, {"min", "rank.tp", remainder}};
-    Json size = {
-        "add", quotient, {"min", 1, {"max", 0, {"sub", remainder, "rank.tp"}}}};
+void PlanBuilder::addContextAxis(std::int64_t ranks) {
+  plan_["version"]["minor"] = 1;
+  plan_["requires"].push_back("segmented_ranges");
+  plan_["mesh"].push_back({{"axis", "cp"}, {"size", ranks}});
+  plan_["groups"].push_back(
+      {{"id", "cp"}, {"axes", Json::array({"cp"})}, {"ranks", ranks}});
+  plan_["flags"][0]["key"] = Json::array({"cp"});
+  plan_["flags"].push_back({{"id", "f.cp"},
+                            {"group", "cp"},
+                            {"key", Json::array({"tp"})},
+                            {"scope", "system"},
+                            {"reset", "epoch"}});
+}
+
+bool PlanBuilder::hasRange(const std::string &id) const {
+  return std::any_of(plan_["ranges"].begin(), plan_["ranges"].end(),
+                     [&](const Json &range) { return range["id"] == id; });
+}
+
+std::int64_t PlanBuilder::axisSize(const std::string &axis) const {
+  for (const Json &one : plan_["mesh"])
+    if (one["axis"] == axis)
+      return one["size"];
+  return 1;
+}
+
+namespace {
+
+/// Part `rank` of the block partition of `extent` over `ranks`.
+Json blockSegment(const Json &extent, std::int64_t ranks, const Json &rank) {
+  Json quotient = {"floordiv", extent, ranks},
+       remainder = {"mod", extent, ranks};
+  return {
+      {"begin", {"add", {"mul", rank, quotient}, {"min", rank, remainder}}},
+      {"size",
+       {"add", quotient, {"min", 1, {"max", 0, {"sub", remainder, rank}}}}}};
+}
+
+std::string nameOf(const Json &extent) {
+  return extent.is_string() ? extent.get<std::string>() : "n" + extent.dump();
+}
+
+} // namespace
+
+Json PlanBuilder::block(const Json &extent, std::int64_t unit,
+                        const std::string &axis) {
+  std::string id = nameOf(extent) + "/" + axis;
+  if (!hasRange(id))
+    plan_["ranges"].push_back(
+        {{"id", id},
+         {"axis", axis},
+         {"extent", extent},
+         {"kind", "block"},
+         {"segments", Json::array({blockSegment(extent, axisSize(axis),
+                                                "rank." + axis)})}});
+  return {{"range", id}, {"unit", unit}};
+}
+
+Json PlanBuilder::zigzag(const Json &extent, std::int64_t unit) {
+  std::string id = nameOf(extent) + "/cp:zigzag";
+  std::int64_t parts = 2 * axisSize("cp");
+  Json mirrored = {"sub", parts - 1, "rank.cp"};
+  if (!hasRange(id))
+    plan_["ranges"].push_back(
+        {{"id", id},
+         {"axis", "cp"},
+         {"extent", extent},
+         {"kind", "zigzag"},
+         {"segments", Json::array({blockSegment(extent, parts, "rank.cp"),
+                                   blockSegment(extent, parts, mirrored)})}});
+  return {{"range", id}, {"unit", unit}};
+}
+
+Json PlanBuilder::cyclic(const Json &extent, std::int64_t interleave,
+                         std::int64_t unit) {
+  std::string id = nameOf(extent) + "/cp:cyclic" + std::to_string(interleave);
+  std::int64_t period = axisSize("cp") * interleave;
+  Json begin = {"mul", "rank.cp", interleave};
+  Json rest = {
+      "max", 0, {"min", interleave, {"sub", {"mod", extent, period}, begin}}};
+  Json size = {"add", {"mul", {"floordiv", extent, period}, interleave}, rest};
+  if (!hasRange(id))
+    plan_["ranges"].push_back(
+        {{"id", id},
+         {"axis", "cp"},
+         {"extent", extent},
+         {"kind", "cyclic"},
+         {"interleave", interleave},
+         {"segments", Json::array({{{"begin", begin},
+                                    {"size", size},
+                                    {"block", interleave},
+                                    {"stride", period}}})}});
+  return {{"range", id}, {"unit", unit}};
+}
+
+Json PlanBuilder::within(const Json &outer) {
+  std::string outerId = outer["range"], id = outerId + "/tp";
+  Json extent = {"size", outerId};
+  if (!hasRange(id))
     plan_["ranges"].push_back(
         {{"id", id},
          {"axis", "tp"},
          {"extent", extent},
          {"kind", "block"},
-         {"segments", Json::array({{{"begin", begin}, {"size", size}}})}});
-  }
-  return {{"range", id}, {"unit", unit}};
+         {"within", outerId},
+         {"segments", Json::array({blockSegment(extent, ranks_, "rank.tp")})}});
+  return {{"range", id}, {"unit", outer["unit"]}};
 }
 
 Json PlanBuilder::readers(std::int64_t kvHeads, std::int64_t heads,
                           std::int64_t unit) {
   std::string id =
       "kv" + std::to_string(kvHeads) + "of" + std::to_string(heads) + "/tp";
-  auto known = [&](const Json &range) { return range["id"] == id; };
-  if (std::none_of(plan_["ranges"].begin(), plan_["ranges"].end(), known)) {
+  if (!hasRange(id)) {
     std::int64_t quotient = heads / ranks_, remainder = heads % ranks_,
                  share = heads / kvHeads;
     Json first = {
@@ -135,11 +221,22 @@ std::int64_t PlanBuilder::largestPart(const Json &id,
   for (const Json &range : plan_["ranges"]) {
     if (range["id"] != id)
       continue;
-    std::int64_t extent = range["extent"].is_string()
-                              ? tokens
-                              : range["extent"].get<std::int64_t>();
+    std::int64_t extent =
+        range.contains("within")      ? largestPart(range["within"], tokens)
+        : range["extent"].is_string() ? tokens
+                                      : range["extent"].get<std::int64_t>();
+    std::int64_t ranks = axisSize(range["axis"]);
     if (range["kind"] == "block")
-      return (extent + ranks_ - 1) / ranks_;
+      return (extent + ranks - 1) / ranks;
+    if (range["kind"] == "zigzag")
+      // Of the first parts, which hold one more, two may go to one rank.
+      return extent / (2 * ranks) * 2 +
+             std::min<std::int64_t>(1, extent % (2 * ranks)) +
+             (extent % (2 * ranks) > ranks ? 1 : 0);
+    if (range["kind"] == "cyclic") {
+      std::int64_t run = range["interleave"], period = ranks * run;
+      return extent / period * run + std::min(run, extent % period);
+    }
     std::int64_t heads = range["of"], share = heads / extent, largest = 0;
     for (std::int64_t rank = 0; rank < ranks_; ++rank) {
       std::int64_t first =
@@ -229,13 +326,13 @@ void PlanBuilder::variant(const std::string &id, std::int64_t min,
                   {"outputs", Json::array()}};
 }
 
-std::string PlanBuilder::input(const std::string &id) {
+std::string PlanBuilder::input(const std::string &id, const Json &dim) {
   std::string name = "b" + std::to_string(nextBuffer_++);
   variant_["buffers"].push_back({{"id", name},
                                  {"class", "input"},
                                  {"dtype", "i64"},
                                  {"shape", Json::array({"tokens"})},
-                                 {"layout", {{"dims", Json::array({nullptr})}}},
+                                 {"layout", {{"dims", Json::array({dim})}}},
                                  {"input", id}});
   return name;
 }
@@ -278,7 +375,7 @@ std::string PlanBuilder::step(const std::string &kind, const Json &args,
   Json step = bodyStep(kind, args, attrs, names);
   step["stream"] = "compute";
   if (isCollective(kind))
-    step["flag"] = "f.tp";
+    step["flag"] = "f." + attrs["group"].get<std::string>();
   variant_["steps"].push_back(step);
   return step["id"];
 }

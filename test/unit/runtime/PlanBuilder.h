@@ -20,12 +20,22 @@ public:
   explicit PlanBuilder(std::int64_t ranks, std::int64_t maxTokens = 64,
                        const std::string &dtype = "f32");
 
+  /// A second axis "cp" behind "tp", with group and flag: a plan of format 1.1.
+  void addContextAxis(std::int64_t ranks);
+
   std::int64_t ranks() const { return ranks_; }
 
   // Layouts of one dimension.
   static Json whole() { return nullptr; }
   /// A balanced block of `extent` parts ("tokens" or a number), each of `unit`.
-  Json block(const Json &extent, std::int64_t unit = 1);
+  Json block(const Json &extent, std::int64_t unit = 1,
+             const std::string &axis = "tp");
+  /// "zigzag" or "cyclic" over cp.
+  Json zigzag(const Json &extent, std::int64_t unit = 1);
+  Json cyclic(const Json &extent, std::int64_t interleave,
+              std::int64_t unit = 1);
+  /// What `outer` gives to a rank, in balanced blocks over tp.
+  Json within(const Json &outer);
   /// The KV heads that the rank's block of query heads reads.
   Json readers(std::int64_t kvHeads, std::int64_t heads, std::int64_t unit = 1);
 
@@ -42,7 +52,7 @@ public:
   /// Begins a variant; the one before is finished.
   void variant(const std::string &id, std::int64_t min, std::int64_t max);
   /// Buffers of the inputs "input_ids" and "positions".
-  std::string input(const std::string &id);
+  std::string input(const std::string &id, const Json &dim = nullptr);
   std::string buffer(const Json &shape, const Json &dims, bool owes = false,
                      const std::string &dtype = "",
                      const std::string &kind = "activation");
@@ -62,6 +72,8 @@ public:
   Json finish();
 
 private:
+  bool hasRange(const std::string &id) const;
+  std::int64_t axisSize(const std::string &axis) const;
   std::int64_t largestPart(const Json &range, std::int64_t tokens) const;
   std::int64_t localElements(const Json &shape, const Json &dims,
                              std::int64_t tokens) const;

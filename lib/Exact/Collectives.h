@@ -1,0 +1,19 @@
+//===- Collectives.h - ops that ranks run together --------------*- C++ -*-===//
+#ifndef LAYLINE_LIB_EXACT_COLLECTIVES_H
+#define LAYLINE_LIB_EXACT_COLLECTIVES_H
+
+#include "Kernels.h"
+
+namespace layline::exact {
+
+bool isCollective(OpKind kind);
+
+/// Runs a collective of the ranks `group` on their `inputs`; `outputs` are
+/// theirs in the same order. On a fault `call` has it, with its rank.
+void runCollective(KernelCall &call, const std::vector<int64_t> &group,
+                   const std::vector<Tensor> &inputs,
+                   std::vector<Tensor> &outputs);
+
+} // namespace layline::exact
+
+#endif // LAYLINE_LIB_EXACT_COLLECTIVES_H
