@@ -7,7 +7,7 @@
 !padded = tensor<?x64x4xf32, #grid.layout<[_, block "tp" pad 64, _]>>
 !kv = tensor<?x8x4xf32, #grid.layout<[_, readers(64) "tp", _]>>
 !pos = tensor<?xi64, #grid.layout<[_]>>
-!flat = tensor<?x256xf32, #grid.layout<[_, block "tp" pad 256 x 4]>>
+!flat = tensor<?x256xf32, #grid.layout<[_, block "tp" x 4 pad 256]>>
 !o = tensor<?x256xf32, #grid.layout<[_, block "tp" x 4]>>
 !w = tensor<16x256xf32, #grid.layout<[_, block "tp" x 4]>>
 !owes = tensor<?x16xf32, #grid.layout<[_, _] owes "tp">>
