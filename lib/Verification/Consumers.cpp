@@ -42,6 +42,7 @@ private:
   void addReaders(Value value, RewrittenValue &entry);
   void checkReaders(Value value, RewrittenValue &entry);
   StringRef getForm(Value value);
+  bool hasUnfedReader(Value value);
 
   std::string nameOf(Value value);
   std::string describe(Operation *op);
@@ -192,11 +193,27 @@ StringRef Analysis::getForm(Value value) {
     return "summed";
   if (isa_and_nonnull<CommEdgeOpInterface>(op))
     return "copied";
-  // A weight's rows are features.
+  // The rows of a weight are features.
   bool isWeight = op && op->getNumOperands() == 0;
   if (state && !state->dims.empty() && state->dims[0].split && !isWeight)
     return "by rows";
-  return claims.contains(value) ? "relabelled" : "";
+  if (claims.contains(value))
+    return "relabelled";
+  // Not rewritten, and yet not what some reader needs.
+  return hasUnfedReader(value) ? "as placed" : "";
+}
+
+bool Analysis::hasUnfedReader(Value value) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    Operation *reader = use.getOwner();
+    unsigned operand = use.getOperandNumber();
+    if (isa<YieldOp>(reader))
+      return operand < reader->getParentOp()->getNumResults() &&
+             hasUnfedReader(reader->getParentOp()->getResult(operand));
+    auto flow = flows.find(reader);
+    return flow != flows.end() && operand < flow->second.operands.size() &&
+           !flow->second.operands[operand].problem.empty();
+  });
 }
 
 /// Readers of a value; what a fused region yields is read outside.

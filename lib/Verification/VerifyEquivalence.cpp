@@ -85,7 +85,9 @@ LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   if (op.getNumRegions())
     return op.emitOpError("has a region: its value has no number");
 
-  if (known.insert(op.getName()).second && !program.foreign)
+  // An op with a factor model says which rows it gives.
+  if (known.insert(op.getName()).second && !program.foreign &&
+      !isa<LayoutOpInterface>(op))
     program.foreign = &op;
   Computation computation{op.getName(), op.getAttrDictionary(), {}, {}};
   for (Value operand : op.getOperands())

@@ -323,7 +323,6 @@ func.func @not_paid(%x: !columns, %down: !down, %n: !n) -> !whole {
 !owes = tensor<?x16xf32, #grid.layout<[_, _] owes "ep", "tp">>
 !whole = tensor<?x16xf32, #grid.layout<[_, _]>>
 func.func @half_paid(%p: !owes) -> !whole {
-  // expected-note @below {{since here}}
   %0 = decoder.scale %p {factor = 2.0 : f64} : (!owes) -> !owes
   // expected-error @below {{'grid.all_reduce' gives %1 as all rows, all dimension 1, but its operands give all rows, all dimension 1, owes "ep"}}
   %1 = grid.all_reduce %0 over ["tp"] : !owes -> !whole
