@@ -57,8 +57,11 @@ std::string layline::describeState(const ValueState &state,
                                    ArrayRef<StringRef> names) {
   SmallVector<std::string> parts;
   for (auto [dim, held] : llvm::enumerate(state.dims)) {
-    std::string name = dim < names.size() ? names[dim].str()
-                                          : "dimension " + std::to_string(dim);
+    std::string name = "dimension " + std::to_string(dim);
+    if (dim < names.size())
+      name = names[dim].str();
+    else if (dim == 1 && state.dims.size() == 2)
+      name = "columns";
     std::string text =
         held.split ? name + " by " + describeSplit(held.split) : "all " + name;
     if (held.pad)

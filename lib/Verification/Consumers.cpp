@@ -185,17 +185,18 @@ StringRef Analysis::getForm(Value value) {
     return "gathered";
   if (isa_and_nonnull<SliceOp, ReduceScatterOp>(op))
     return "narrowed";
-  if (isa_and_nonnull<PadOp>(op))
-    return "padded";
   if (state && !state->owes.empty())
     return "deferred";
   if (isa_and_nonnull<AllReduceOp>(op))
     return "summed";
   if (isa_and_nonnull<CommEdgeOpInterface>(op))
     return "copied";
-  // The rows of a weight are features.
-  bool isWeight = op && op->getNumOperands() == 0;
-  if (state && !state->dims.empty() && state->dims[0].split && !isWeight)
+  if (state && llvm::any_of(state->dims, [](auto &dim) { return dim.pad; }))
+    return "padded";
+  // Tokens, not the features in front of a weight.
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  bool hasRows = tensor && tensor.getRank() && tensor.isDynamicDim(0);
+  if (state && hasRows && state->dims[0].split)
     return "by rows";
   if (claims.contains(value))
     return "relabelled";

@@ -28,9 +28,9 @@ func.func private @reference(%x: tensor<?x16xf32>) -> tensor<?x16xf32> attribute
   return %x : tensor<?x16xf32>
 }
 
-// GOOD: @v0: 7 rewritten values, 8 readers, all fed
-// GOOD-NEXT: %0 deferred scale layer.0.o_proj #grid.layout<[_, _] owes "tp">
-// GOOD-NEXT: fed reduce_scatter layer.0.o_proj #0 needs owes "tp", all rows gets all rows, all dimension 1, owes "tp"
+// GOOD: @v0: 8 rewritten values, 9 readers, all fed
+// GOOD: %0 deferred scale layer.0.o_proj #grid.layout<[_, _] owes "tp">
+// GOOD-NEXT: fed reduce_scatter layer.0.o_proj #0 needs owes "tp", all rows gets all rows, all columns, owes "tp"
 func.func @v0(%p: !owes, %r: !rows, %q: !q, %k: !kv, %v: !kv, %pos: !pos, %up: !up) -> (!whole, !q, !columns) {
   %0 = decoder.scale %p {factor = 2.0 : f64} : (!owes) -> !owes loc("layer.0.o_proj")
   %1 = grid.reduce_scatter %0 dim 0 over "tp" : !owes -> !rows loc("layer.0.o_proj")

@@ -199,7 +199,7 @@ func.func @never_read(%x: !whole) -> !whole {
 func.func @returned_as_whole(%x: !whole) -> !whole {
   // expected-note @below {{since here}}
   %r = grid.slice %x dim 0 over "tp" : !whole -> !rows
-  // expected-error @below {{'func.return' returns %0 (operand #0) as all rows, all dimension 1, but gets rows by block "tp", all dimension 1: narrowed at 'grid.slice' and nothing gathers it}}
+  // expected-error @below {{'func.return' returns %0 (operand #0) as all rows, all columns, but gets rows by block "tp", all columns: narrowed at 'grid.slice' and nothing gathers it}}
   return %r : !rows
 }
 
@@ -212,7 +212,7 @@ func.func @returned_as_whole(%x: !whole) -> !whole {
 !up = tensor<32x16xf32, #grid.layout<[block "tp", _]>>
 !columns = tensor<?x32xf32, #grid.layout<[_, block "tp"]>>
 func.func @relabelled(%h: !rows, %up: !up) -> !columns {
-  // expected-error @below {{'decoder.scale' gives %0 as all rows, all dimension 1, but its operands give rows by block "tp", all dimension 1}}
+  // expected-error @below {{'decoder.scale' gives %0 as all rows, all columns, but its operands give rows by block "tp", all columns}}
   %0 = decoder.scale %h {factor = 2.0 : f64} : (!rows) -> !whole
   %1 = decoder.scale %0 {factor = 2.0 : f64} : (!whole) -> !whole
   // expected-error @below {{needs all rows of %1 (operand #0), because "tp" splits its out, but gets the rows that "tp" splits}}
@@ -324,7 +324,7 @@ func.func @not_paid(%x: !columns, %down: !down, %n: !n) -> !whole {
 !whole = tensor<?x16xf32, #grid.layout<[_, _]>>
 func.func @half_paid(%p: !owes) -> !whole {
   %0 = decoder.scale %p {factor = 2.0 : f64} : (!owes) -> !owes
-  // expected-error @below {{'grid.all_reduce' gives %1 as all rows, all dimension 1, but its operands give all rows, all dimension 1, owes "ep"}}
+  // expected-error @below {{'grid.all_reduce' gives %1 as all rows, all columns, but its operands give all rows, all columns, owes "ep"}}
   %1 = grid.all_reduce %0 over ["tp"] : !owes -> !whole
   // expected-error @below {{'func.return' returns %1 (operand #0), which owes a sum over "ep" that nothing pays}}
   return %1 : !whole

@@ -34,7 +34,7 @@ func.func @as_if_whole(%p: !owes, %x: !whole) -> !whole {
   %r = grid.slice %x dim 0 over "tp" : !whole -> !rows
   %0 = grid.reduce_scatter %p dim 0 over "tp" : !owes -> !rows
   %1 = decoder.add %r, %0 : (!rows, !rows) -> !rows
-  // expected-error @below {{returns %2 (operand #0) as all rows, all dimension 1, but gets rows by block "tp", all dimension 1: narrowed at 'grid.slice' and nothing gathers it}}
+  // expected-error @below {{returns %2 (operand #0) as all rows, all columns, but gets rows by block "tp", all columns: narrowed at 'grid.slice' and nothing gathers it}}
   return %1 : !rows
 }
 
@@ -44,8 +44,8 @@ func.func @as_if_whole(%p: !owes, %x: !whole) -> !whole {
 !rows = tensor<?x16xf32, #grid.layout<[block "tp", _]>>
 !whole = tensor<?x16xf32, #grid.layout<[_, _]>>
 func.func @said_to_be_whole(%r: !rows, %x: !rows) -> !whole {
-  // expected-error @below {{'decoder.add' gives %0 as all rows, all dimension 1, but its operands give rows by block "tp", all dimension 1}}
+  // expected-error @below {{'decoder.add' gives %0 as all rows, all columns, but its operands give rows by block "tp", all columns}}
   %1 = decoder.add %r, %x : (!rows, !rows) -> !whole
-  // expected-error @below {{returns %0 (operand #0) as all rows, all dimension 1, but gets rows by block "tp"}}
+  // expected-error @below {{returns %0 (operand #0) as all rows, all columns, but gets rows by block "tp"}}
   return %1 : !whole
 }
