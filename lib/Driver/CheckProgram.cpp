@@ -2,6 +2,7 @@
 #include "layline/Driver/CheckProgram.h"
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Driver/Pipelines.h"
+#include "layline/Planning/Passes.h"
 #include "layline/Verification/Consumers.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -27,6 +28,21 @@ readModule(const std::string &path, MLIRContext &context, ProgramCheck &check) {
       sources, ParserConfig(&context, /*verifyAfterParse=*/false));
 }
 
+/// The variants, or, where nothing has been planned yet, all but the imported
+/// program.
+static SmallVector<func::FuncOp> getPrograms(ModuleOp module) {
+  SmallVector<func::FuncOp> programs, variants;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal() ||
+        function->hasAttr(decoder::DecoderDialect::kReference))
+      continue;
+    programs.push_back(function);
+    if (function->hasAttr(kVariantTokens))
+      variants.push_back(function);
+  }
+  return variants.empty() ? programs : variants;
+}
+
 ProgramCheck layline::checkConsumers(const std::string &path, bool json) {
   ProgramCheck check;
   DialectRegistry registry;
@@ -39,11 +55,8 @@ ProgramCheck layline::checkConsumers(const std::string &path, bool json) {
   check.isReadable = check.isFed = true;
   llvm::raw_string_ostream os(check.report);
   bool first = true;
-  for (auto function : module->getOps<func::FuncOp>()) {
-    if (function.isExternal() ||
-        function->hasAttr(decoder::DecoderDialect::kReference))
-      continue;
-    ConsumerReport report = analyzeConsumers(function);
+  for (func::FuncOp function : getPrograms(*module)) {
+    ConsumerReport report = analyzeConsumers(function, /*words=*/true);
     check.isFed &= report.isFed();
     if (json) {
       os << (first ? "{\"schema\": \"layline.consumers\", \"version\": "

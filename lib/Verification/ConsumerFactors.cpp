@@ -22,7 +22,7 @@ public:
       : op(op), model(model), operands(operands), flow(flow),
         factors(model.factors.size()) {}
 
-  void run();
+  void run(bool words);
 
 private:
   void bind(unsigned operand);
@@ -324,7 +324,7 @@ ValueState FactorFlow::getResult(ArrayRef<DimFactor> dims) {
   return state;
 }
 
-void FactorFlow::run() {
+void FactorFlow::run(bool words) {
   for (unsigned operand = 0; operand < operands.size(); ++operand)
     bind(operand);
   for (unsigned i = 0, e = factors.size(); i < e; ++i) {
@@ -337,7 +337,7 @@ void FactorFlow::run() {
         checkDiagonal(i, j);
   }
   checkSums();
-  for (unsigned operand = 0; operand < operands.size(); ++operand)
+  for (unsigned operand = 0; words && operand < operands.size(); ++operand)
     describe(operand);
   if (flow.hasProblem())
     return;
@@ -347,7 +347,7 @@ void FactorFlow::run() {
 
 void layline::addFactorFlow(Operation *op,
                             ArrayRef<std::optional<ValueState>> operands,
-                            OpFlow &flow) {
+                            OpFlow &flow, bool words) {
   FactorModel model;
   cast<LayoutOpInterface>(op).getFactors(model);
   auto fits = [](ArrayRef<DimFactor> dims, size_t rank) {
@@ -363,5 +363,5 @@ void layline::addFactorFlow(Operation *op,
                     "model";
     return;
   }
-  FactorFlow(op, model, operands, flow).run();
+  FactorFlow(op, model, operands, flow).run(words);
 }

@@ -70,7 +70,7 @@ void layline::printConsumers(const ConsumerReport &report,
 }
 
 bool layline::printConsumers(func::FuncOp function, llvm::raw_ostream &os) {
-  ConsumerReport report = analyzeConsumers(function);
+  ConsumerReport report = analyzeConsumers(function, /*words=*/true);
   printConsumers(report, os);
   return report.isFed();
 }

@@ -256,7 +256,8 @@ static bool isEdge(Operation *op) {
 }
 
 OpFlow layline::getFlow(Operation *op,
-                        ArrayRef<std::optional<ValueState>> operands) {
+                        ArrayRef<std::optional<ValueState>> operands,
+                        bool words) {
   OpFlow flow;
   flow.operands.resize(op->getNumOperands());
   flow.results.resize(op->getNumResults());
@@ -264,11 +265,11 @@ OpFlow layline::getFlow(Operation *op,
   if (!isPlaced || op->getNumOperands() == 0) {
     // Nothing to judge by: weights, and programs without layouts.
   } else if (isEdge(op)) {
-    SmallVector<StringRef> names = {"rows"};
-    flow.operands[0].gets = describeState(*operands[0], names);
+    if (words)
+      flow.operands[0].gets = describeState(*operands[0], {"rows"});
     flow.results[0] = flowEdge(op, *operands[0], flow.operands[0]);
   } else if (hasFactorModel(op)) {
-    addFactorFlow(op, operands, flow);
+    addFactorFlow(op, operands, flow, words);
   } else {
     for (auto [state, use] : llvm::zip(operands, flow.operands)) {
       use.needs = "unknown";

@@ -58,9 +58,9 @@ struct OpFlow {
 };
 
 /// The step of one op that is no fused region. In problems, {0} stands for the
-/// operand.
+/// operand. What it needs and gets is put in words only if asked for.
 OpFlow getFlow(mlir::Operation *op,
-               llvm::ArrayRef<std::optional<ValueState>> operands);
+               llvm::ArrayRef<std::optional<ValueState>> operands, bool words);
 
 // ---- Words ----------------------------------------------------------------
 
@@ -79,7 +79,7 @@ std::string describeState(const ValueState &state,
 /// Ops with a factor model.
 void addFactorFlow(mlir::Operation *op,
                    llvm::ArrayRef<std::optional<ValueState>> operands,
-                   OpFlow &flow);
+                   OpFlow &flow, bool words);
 
 } // namespace layline
 

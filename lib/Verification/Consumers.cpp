@@ -21,10 +21,8 @@ namespace {
 
 class Analysis {
 public:
-  Analysis(func::FuncOp function, OnProblem onProblem)
-      : function(function), onProblem(onProblem),
-        // The program may be one that would not print otherwise.
-        names(function, OpPrintingFlags().assumeVerified().useLocalScope()) {}
+  Analysis(func::FuncOp function, OnProblem onProblem, bool words)
+      : function(function), onProblem(onProblem), words(words) {}
 
   ConsumerReport run();
 
@@ -54,7 +52,8 @@ private:
 
   func::FuncOp function;
   OnProblem onProblem;
-  AsmState names;
+  bool words;
+  std::optional<AsmState> names;
   DenseMap<Value, std::optional<ValueState>> states;
   DenseMap<Operation *, OpFlow> flows;
   /// Results whose types are the first to say what is not so.
@@ -67,7 +66,10 @@ private:
 std::string Analysis::nameOf(Value value) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  value.printAsOperand(os, names);
+  // The program may be one that would not print otherwise.
+  if (!names)
+    names.emplace(function, OpPrintingFlags().assumeVerified().useLocalScope());
+  value.printAsOperand(os, *names);
   return text;
 }
 
@@ -160,7 +162,7 @@ void Analysis::flowOp(Operation &op) {
   SmallVector<std::optional<ValueState>> operands;
   for (Value operand : op.getOperands())
     operands.push_back(getState(operand));
-  OpFlow flow = getFlow(&op, operands);
+  OpFlow flow = getFlow(&op, operands, words);
   for (auto [result, state] : llvm::zip(op.getResults(), flow.results))
     states[result] = state;
   flows[&op] = std::move(flow);
@@ -252,26 +254,29 @@ void Analysis::addReaders(Value value, RewrittenValue &entry) {
 
 /// What is wrong with the number of readers, or with the value's type.
 void Analysis::checkReaders(Value value, RewrittenValue &entry) {
-  std::string name = nameOf(value);
-  Operation *op = value.getDefiningOp();
-  if (op)
-    name += ", given by " + describe(op) + ",";
   std::optional<ValueState> state = getState(value);
   bool owes = state && !state->owes.empty();
-  if (auto claim = claims.find(value); claim != claims.end())
+  size_t count = entry.consumers.size();
+  Operation *op = value.getDefiningOp();
+  auto claim = claims.find(value);
+  if (claim == claims.end() && count != 0 && !(owes && count > 1))
+    return;
+  std::string name = nameOf(value);
+  if (op)
+    name += ", given by " + describe(op) + ",";
+  if (claim != claims.end())
     entry.problem = claim->second;
-  else if (owes && entry.consumers.empty())
-    entry.problem = "the sum that " + name + " owes over " +
-                    joinAxes(state->owes) + " has no reader: nothing pays it";
-  else if (owes && entry.consumers.size() > 1)
-    entry.problem = "the sum that " + name + " owes over " +
-                    joinAxes(state->owes) + " has " +
-                    std::to_string(entry.consumers.size()) +
-                    " readers: each would pay it";
-  else if (op && entry.consumers.empty())
+  else if (owes)
+    entry.problem =
+        "the sum that " + name + " owes over " + joinAxes(state->owes) +
+        " has " +
+        (count ? std::to_string(count) + " readers: each would pay it"
+               : "no reader: nothing pays it");
+  else if (op)
     entry.problem = name + " has no reader: its rows are lost";
-  if (!entry.problem.empty())
-    report(value.getLoc(), entry.problem, nullptr);
+  else
+    return;
+  report(value.getLoc(), entry.problem, nullptr);
 }
 
 void Analysis::addValue(Value value, StringRef form) {
@@ -279,7 +284,8 @@ void Analysis::addValue(Value value, StringRef form) {
   Operation *op = value.getDefiningOp();
   if (StringAttr place = getPlace(value.getLoc()))
     entry.name = place.str();
-  entry.value = nameOf(value);
+  if (words)
+    entry.value = nameOf(value);
   entry.op = op ? op->getName().stripDialect().str() : "argument";
   entry.form = form.str();
   if (LayoutAttr layout = getLayout(value.getType()))
@@ -306,22 +312,24 @@ ConsumerReport Analysis::run() {
   for (Value value : values)
     if (StringRef form = getForm(value); !form.empty())
       addValue(value, form);
-  result.work = countWork(function);
+  if (words)
+    result.work = countWork(function);
   return std::move(result);
 }
 
-ConsumerReport layline::analyzeConsumers(func::FuncOp function,
+ConsumerReport layline::analyzeConsumers(func::FuncOp function, bool words,
                                          OnProblem onProblem) {
-  return Analysis(function, onProblem).run();
+  return Analysis(function, onProblem, words).run();
 }
 
 FailureOr<ConsumerReport> layline::verifyConsumers(func::FuncOp function) {
-  ConsumerReport report = analyzeConsumers(
-      function, [](Location at, StringRef problem, Operation *since) {
-        InFlightDiagnostic diag = emitError(at) << problem;
-        if (since)
-          diag.attachNote(since->getLoc()) << "since here";
-      });
+  ConsumerReport report =
+      analyzeConsumers(function, /*words=*/false,
+                       [](Location at, StringRef problem, Operation *since) {
+                         InFlightDiagnostic diag = emitError(at) << problem;
+                         if (since)
+                           diag.attachNote(since->getLoc()) << "since here";
+                       });
   if (!report.isFed())
     return failure();
   return report;

@@ -19,8 +19,8 @@ struct ProgramCheck {
   std::string messages;    ///< why the file is not readable
 };
 
-/// Who reads what, in every program of an .mlir file but the imported one, as
-/// `compile --dump-ir` writes it. The ops are not verified: this net stands
+/// Who reads what, in every variant of an .mlir file as `compile --dump-ir`
+/// writes it. The ops are not verified: this net stands
 /// alone.
 ProgramCheck checkConsumers(const std::string &path, bool json);
 

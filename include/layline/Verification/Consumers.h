@@ -50,14 +50,15 @@ struct ConsumerReport {
 };
 
 /// Problems go to `onProblem`, if given, with the op that has them and the one
-/// that made it so, or null.
+/// that made it so, or null. Without `words` the report has no text of what
+/// readers need and get, no names of values and no work: who reads what, fast.
 ConsumerReport analyzeConsumers(
-    mlir::func::FuncOp function,
+    mlir::func::FuncOp function, bool words,
     llvm::function_ref<void(mlir::Location at, llvm::StringRef problem,
                             mlir::Operation *since)>
         onProblem = {});
 
-/// The same, as diagnostics; fails if a reader is not fed.
+/// The same without words, as diagnostics; fails if a reader is not fed.
 llvm::FailureOr<ConsumerReport> verifyConsumers(mlir::func::FuncOp function);
 
 /// A table with one line per reader, grouped by value, and the work at the end.
