@@ -55,6 +55,7 @@ private:
   bool words;
   std::optional<AsmState> names;
   DenseMap<Value, std::optional<ValueState>> states;
+  /// Of all ops, or, without words, of those with a problem.
   DenseMap<Operation *, OpFlow> flows;
   /// Results whose types are the first to say what is not so.
   DenseMap<Value, std::string> claims;
@@ -132,7 +133,7 @@ void Analysis::checkClaims(Operation &op) {
     std::optional<ValueState> declared = getDeclaredState(value.getType());
     return !state || !declared || state->isLike(*declared);
   };
-  if (flows[&op].hasProblem() || !llvm::all_of(op.getOperands(), isHonest))
+  if (!llvm::all_of(op.getOperands(), isHonest))
     return;
   for (Value value : op.getResults()) {
     if (isHonest(value))
@@ -165,8 +166,10 @@ void Analysis::flowOp(Operation &op) {
   OpFlow flow = getFlow(&op, operands, words);
   for (auto [result, state] : llvm::zip(op.getResults(), flow.results))
     states[result] = state;
-  flows[&op] = std::move(flow);
-  checkClaims(op);
+  if (!flow.hasProblem())
+    checkClaims(op);
+  if (words || flow.hasProblem())
+    flows[&op] = std::move(flow);
 }
 
 void Analysis::flowBlock(Block &block) {
