@@ -230,6 +230,11 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
         attrs.to = print(element(op.getResult()));
         return OpKind::Cast;
       })
+      .Case([&](QuantizeOp op) {
+        attrs.format = stringifyQuantFormat(op.getFormat()).str();
+        return OpKind::Quantize;
+      })
+      .Case([](DequantizeOp) { return OpKind::Dequantize; })
       .Default([](Operation *) { return Result(); });
 }
 
@@ -243,6 +248,14 @@ std::optional<OpKind> ProgramBuilder::describeGrid(Operation &generic,
         attrs.dim = op.getDim();
         attrs.axes = getAxes(op.getAxisAttr());
         return OpKind::Slice;
+      })
+      .Case([&](PadOp op) {
+        attrs.dim = op.getDim();
+        return OpKind::Pad;
+      })
+      .Case([&](UnpadOp op) {
+        attrs.dim = op.getDim();
+        return OpKind::Unpad;
       })
       .Case([](AllReduceOp) { return OpKind::AllReduce; })
       .Case([&](ReduceScatterOp op) {
