@@ -40,6 +40,10 @@ def Decoder_Plane : Decoder_Enum<"Plane", "What a cache keeps for each token", [
   I32EnumAttrCase<"Positions", 2, "positions">]>;
 def Decoder_PlaneAttr : Decoder_EnumAttr<Decoder_Plane, "plane">;
 
+def Decoder_QuantFormat : Decoder_Enum<"QuantFormat", "The number format that rows are quantised to", [
+  I32EnumAttrCase<"Fp8E4M3", 0, "fp8_e4m3">, I32EnumAttrCase<"Fp8E5M2", 1, "fp8_e5m2">]>;
+def Decoder_QuantFormatAttr : Decoder_EnumAttr<Decoder_QuantFormat, "quant_format">;
+
 def Decoder_RopeTableAttr : AttrDef<Decoder_Dialect, "RopeTable"> {
   let mnemonic = "rope_table";
   let summary = "The angles of a RoPE, with its scaling worked out.";

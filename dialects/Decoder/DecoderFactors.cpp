@@ -216,3 +216,22 @@ bool ScaleOp::isLinearIn(unsigned) { return true; }
 void CastOp::getFactors(FactorModel &model) {
   getElementwiseFactors(*this, model, "features");
 }
+
+void QuantizeOp::getFactors(FactorModel &model) {
+  unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
+  // A row's scale is that of its largest feature.
+  unsigned width = model.add("width", FactorKind::NeedWhole);
+  unsigned scale = model.add("scale", FactorKind::NeedWhole);
+  model.operand({{tokens}, {width}});
+  model.result({{tokens}, {width}});
+  model.result({{tokens}, {scale}});
+}
+
+void DequantizeOp::getFactors(FactorModel &model) {
+  unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
+  unsigned features = model.add("features", FactorKind::PassThrough);
+  unsigned scale = model.add("scale", FactorKind::NeedWhole);
+  model.operand({{tokens}, {features}});
+  model.operand({{tokens}, {scale}});
+  model.result({{tokens}, {features}});
+}

@@ -8,6 +8,7 @@
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
+using namespace layline;
 using namespace layline::decoder;
 
 #define GET_OP_CLASSES
@@ -117,4 +118,50 @@ LogicalResult ScaleOp::verify() {
   if (!std::isfinite(getFactor().convertToDouble()))
     return emitOpError("has a factor that is not finite");
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Quantisation
+//===----------------------------------------------------------------------===//
+
+static Type getElementType(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+static bool isQuantized(Value value) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(getElementType(value));
+}
+
+/// One column of f32.
+static LogicalResult verifyScales(Operation *op, Value scales) {
+  auto type = cast<RankedTensorType>(scales.getType());
+  if (type.getDimSize(1) == 1 && type.getElementType().isF32())
+    return success();
+  return op->emitOpError("has the scales ")
+         << grid::withLayout(type, {})
+         << ", expected one of f32 for each row";
+}
+
+LogicalResult QuantizeOp::verify() {
+  if (isQuantized(getInput()))
+    return emitOpError("quantises ")
+           << getElementType(getInput()) << ", which is quantised already";
+  Type expected = getFormat() == QuantFormat::Fp8E4M3
+                      ? Type(Float8E4M3FNType::get(getContext()))
+                      : Type(Float8E5M2Type::get(getContext()));
+  if (getElementType(getValues()) != expected)
+    return emitOpError("gives values of ")
+           << getElementType(getValues()) << " for the format "
+           << stringifyQuantFormat(getFormat()) << ", expected " << expected;
+  return verifyScales(*this, getScales());
+}
+
+LogicalResult DequantizeOp::verify() {
+  if (!isQuantized(getValues()))
+    return emitOpError("takes values of ")
+           << getElementType(getValues()) << ", expected quantised ones";
+  if (isQuantized(getResult()))
+    return emitOpError("gives ") << getElementType(getResult())
+                                 << ", which is a quantised type";
+  return verifyScales(*this, getScales());
 }

@@ -351,4 +351,51 @@ def Decoder_CastOp : Decoder_Op<"cast", [Rowwise]> {
   let arguments = (ins Decoder_Float:$input);
 }
 
+def Decoder_QuantizeOp : Decoder_Op<"quantize", [Rowwise]> {
+  let summary = "Each row in a narrow format, with a scale of its own.";
+  let description = [{
+    scale[t] = max_i |x[t, i]| / largest number of the format,
+    values[t, i] = x[t, i] / scale[t] rounded to the format.
+
+    The values have the format's element type, so that they cannot be taken for
+    the numbers that they stand for; the scales are a column of f32, the same
+    rows as the values. Rounding is not linear: a value that owes a sum is not
+    quantised, and a row's scale needs its whole width.
+
+    Example:
+
+    ```mlir
+    %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>}
+       : (tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x1xf32>)
+    ```
+
+    Constraints:
+    * the operand has two dimensions and is not quantised yet.
+    * the values have the element type of the format.
+    * the scales are one column of f32.
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_QuantFormatAttr:$format);
+  let results = (outs Decoder_Float:$values, Decoder_Float:$scales);
+  let hasVerifier = 1;
+}
+
+def Decoder_DequantizeOp : Decoder_Op<"dequantize", [Rowwise]> {
+  let summary = "y[t, i] = values[t, i] * scales[t]";
+  let description = [{
+    Example:
+
+    ```mlir
+    %y = decoder.dequantize %v, %s : (tensor<?x64xf8E4M3FN>, tensor<?x1xf32>) -> tensor<?x64xbf16>
+    ```
+
+    Constraints:
+    * values and scales hold the same rows: a row is not read with the scale of
+      another.
+    * the values have the element type of a format, the result has not.
+    * the scales are one column of f32.
+  }];
+  let arguments = (ins Decoder_Float:$values, Decoder_Float:$scales);
+  let hasVerifier = 1;
+}
+
 #endif // LAYLINE_DECODER_OPS

@@ -38,6 +38,9 @@ mlir::StringAttr getPlace(mlir::Location loc);
 Partition toPartition(SplitAttr split);
 /// The mesh of the module around `op`, or null.
 MeshOp lookupMesh(mlir::Operation *op);
+/// The most elements of a dimension that any rank holds without padding; -1 if
+/// an axis of its split is not in the mesh.
+int64_t getLargestPart(MeshOp mesh, SplitAttr split, int64_t elements);
 } // namespace layline::grid
 
 #endif // LAYLINE_DIALECTS_GRID_GRID_H

@@ -123,6 +123,45 @@ static InFlightDiagnostic atProducer(InFlightDiagnostic diag, Value value,
   return diag;
 }
 
+/// The collective that has paid a sum over `axis` which `value` is computed
+/// from, or null.
+static Operation *findPayer(Value value, StringAttr axis) {
+  SmallVector<Value> worklist = {value};
+  DenseSet<Value> seen;
+  // For a message only: a long way back is not gone.
+  while (!worklist.empty() && seen.size() < 256) {
+    auto result = dyn_cast<OpResult>(worklist.pop_back_val());
+    if (!result || !seen.insert(result).second)
+      continue;
+    Operation *op = result.getOwner();
+    if (auto fused = dyn_cast<FusedOp>(op)) {
+      worklist.push_back(fused.getBody().front().getTerminator()->getOperand(
+          result.getResultNumber()));
+      continue;
+    }
+    auto edge = dyn_cast<CommEdgeOpInterface>(op);
+    if (edge && isa<AllReduceOp, ReduceScatterOp>(op) &&
+        llvm::is_contained(edge.getGroupAxes(), axis))
+      return op;
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return nullptr;
+}
+
+/// What is not owed is not paid: most often it has been paid before.
+static InFlightDiagnostic notOwed(Operation *op, StringAttr axis) {
+  InFlightDiagnostic diag = op->emitOpError("sums over ")
+                            << axis << ", but the value owes no sum over it";
+  Value input = op->getOperand(0);
+  if (Operation *payer = findPayer(input, axis)) {
+    diag << ": every rank's value would count once more";
+    diag.attachNote(payer->getLoc()) << "the sum over " << axis
+                                     << " is paid here";
+    return diag;
+  }
+  return atProducer(std::move(diag), input, "the value is produced here");
+}
+
 LogicalResult AllReduceOp::verify() {
   FailureOr<Edge> edge = getEdge(*this);
   if (failed(edge))
@@ -132,10 +171,16 @@ LogicalResult AllReduceOp::verify() {
     return emitOpError("sums over no axis");
   for (StringAttr axis : axes)
     if (!edge->in.owesOver(axis))
-      return atProducer(emitOpError("sums over ")
-                            << axis << ", but the value owes no sum over it",
-                        getInput(), "the value is produced here");
-  return expectLayout(*this, edge->out, edge->in.withoutOwes(axes));
+      return notOwed(*this, axis);
+  LayoutAttr paid = edge->in.withoutOwes(axes);
+  if (paid.owesAnything() && edge->out == paid.withoutOwes(paid.getOwes())) {
+    InFlightDiagnostic diag = emitOpError("pays a sum owed over ");
+    llvm::interleave(edge->in.getOwes(), diag, " and ");
+    diag << " over ";
+    llvm::interleave(axes, diag, " and ");
+    return diag << " alone: the rest is still owed";
+  }
+  return expectLayout(*this, edge->out, paid);
 }
 
 LogicalResult ReduceScatterOp::verify() {
@@ -145,9 +190,7 @@ LogicalResult ReduceScatterOp::verify() {
   StringAttr axis = getAxisAttr();
   unsigned dim = getDim();
   if (!edge->in.owesOver(axis))
-    return atProducer(emitOpError("sums over ")
-                          << axis << ", but the value owes no sum over it",
-                      getInput(), "the value is produced here");
+    return notOwed(*this, axis);
   FailureOr<LayoutAttr> split = splitFurther(*this, *edge, dim, axis);
   if (failed(split))
     return failure();
@@ -213,6 +256,68 @@ LogicalResult SliceOp::verify() {
 
 bool SliceOp::isLinearIn(unsigned) { return true; }
 
+//===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+
+int64_t layline::grid::getLargestPart(MeshOp mesh, SplitAttr split,
+                                      int64_t elements) {
+  if (!split)
+    return elements;
+  int64_t items = elements / split.getUnit();
+  for (SplitAttr link : split.getChain()) {
+    std::optional<int64_t> ranks =
+        mesh ? mesh.getAxisSize(link.getAxis()) : std::nullopt;
+    if (!ranks)
+      return -1;
+    items = getLargestExtent(toPartition(link), items, *ranks);
+  }
+  return items * split.getUnit();
+}
+
+LogicalResult PadOp::verify() {
+  FailureOr<Edge> edge = getEdge(*this);
+  if (failed(edge) || failed(checkDim(*this, *edge, getDim())))
+    return failure();
+  unsigned dim = getDim();
+  int64_t elements = getElements();
+  if (dim == 0)
+    return emitOpError("pads the rows: a row without a token has no position");
+  if (elements < 1)
+    return emitOpError("pads dimension ")
+           << dim << " to " << elements << " elements, expected at least 1";
+  SplitAttr split = edge->in.getDims()[dim];
+  int64_t size = edge->input.getDimSize(dim);
+  if (split && elements % split.getUnit())
+    return emitOpError("pads dimension ")
+           << dim << " to " << elements << " elements, which cut items of "
+           << split.getUnit();
+  if (!ShapedType::isDynamic(size))
+    if (int64_t largest = getLargestPart(lookupMesh(*this), split, size);
+        elements < largest)
+      return emitOpError("pads dimension ")
+             << dim << " to " << elements << " elements, but a rank holds "
+             << largest << " of its " << size;
+  return expectLayout(*this, edge->out, edge->in.withPad(dim, elements));
+}
+
+LogicalResult UnpadOp::verify() {
+  FailureOr<Edge> edge = getEdge(*this);
+  if (failed(edge))
+    return failure();
+  int64_t dim = getDim(), rank = edge->input.getRank();
+  if (dim < 0 || dim >= rank)
+    return emitOpError("works on dimension ")
+           << dim << ", but the tensor has " << rank;
+  if (!edge->in.getPad(dim))
+    return emitOpError("takes the padding off dimension ")
+           << dim << ", which has none";
+  return expectLayout(*this, edge->out, edge->in.withPad(dim, 0));
+}
+
+bool PadOp::isLinearIn(unsigned) { return true; }
+bool UnpadOp::isLinearIn(unsigned) { return true; }
+
 SmallVector<StringAttr, 2> AllReduceOp::getGroupAxes() {
   return llvm::to_vector<2>(getAxes().getAsRange<StringAttr>());
 }
@@ -244,6 +349,8 @@ Value ReduceScatterOp::getCarriedRows() { return getInput(); }
 Value AllGatherOp::getCarriedRows() { return getInput(); }
 Value BroadcastOp::getCarriedRows() { return getInput(); }
 Value SliceOp::getCarriedRows() { return getInput(); }
+Value PadOp::getCarriedRows() { return getInput(); }
+Value UnpadOp::getCarriedRows() { return getInput(); }
 
 //===----------------------------------------------------------------------===//
 // Fused

@@ -175,6 +175,63 @@ def Grid_SliceOp : Grid_Op<"slice", [Pure,
   let hasVerifier = 1;
 }
 
+// A rank's part of a dimension, with or without elements behind it that mean
+// nothing: the global tensor stays the same.
+class Grid_PaddingOp<string mnemonic> : Grid_Op<mnemonic, [Pure,
+    DeclareOpInterfaceMethods<RowCarrierOpInterface>,
+    DeclareOpInterfaceMethods<PartialLinearOpInterface, ["isLinearIn"]>]> {
+  let results = (outs AnyRankedTensor:$result);
+  let hasVerifier = 1;
+}
+
+def Grid_PadOp : Grid_PaddingOp<"pad"> {
+  let summary = "Each rank's part of a dimension, followed by elements without meaning.";
+  let description = [{
+    The shape that a kernel asks for: a rank with 4 of 64 heads calls an
+    attention of 64. How many elements are valid is still in the type: those of
+    the rank's part.
+
+    Example:
+
+    ```mlir
+    %1 = grid.pad %0 dim 1 to 64
+       : tensor<?x64x128xbf16, #grid.layout<[_, block "tp", _]>>
+      -> tensor<?x64x128xbf16, #grid.layout<[_, block "tp" pad 64, _]>>
+    ```
+
+    Constraints:
+    * operand and result have layouts and are otherwise the same tensor type.
+    * the dimension is not that of the rows, and not padded yet.
+    * the padded part is no smaller than the largest part of any rank.
+    * the result is otherwise laid out as the operand.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$elements);
+  let assemblyFormat = "$input `dim` $dim `to` $elements attr-dict `:` type($input) `->` type($result)";
+}
+
+def Grid_UnpadOp : Grid_PaddingOp<"unpad"> {
+  let summary = "The valid elements of each rank's part.";
+  let description = [{
+    Takes away what `grid.pad` has put behind them. The time that a kernel spent
+    on it is spent: see the work that `layline verify --consumers` counts.
+
+    Example:
+
+    ```mlir
+    %1 = grid.unpad %0 dim 1
+       : tensor<?x64x128xbf16, #grid.layout<[_, block "tp" pad 64, _]>>
+      -> tensor<?x64x128xbf16, #grid.layout<[_, block "tp", _]>>
+    ```
+
+    Constraints:
+    * operand and result have layouts and are otherwise the same tensor type.
+    * the operand is padded in the dimension, the result is not, and it is
+      otherwise laid out as the operand.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim);
+  let assemblyFormat = "$input `dim` $dim attr-dict `:` type($input) `->` type($result)";
+}
+
 def Grid_FusedOp : Grid_Op<"fused", [Pure, SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments]> {
   let summary = "Ops that one kernel runs.";
   let description = [{

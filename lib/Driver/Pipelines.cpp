@@ -46,6 +46,8 @@ void layline::buildVerificationPipeline(OpPassManager &manager) {
   function.addPass(createVerifyCoverage());
   function.addPass(createVerifyPositions());
   function.addPass(createVerifySums());
+  function.addPass(createVerifyConsumers());
+  manager.addPass(createVerifyOrder());
   manager.addPass(createVerifyEquivalence());
 }
 

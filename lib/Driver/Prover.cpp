@@ -89,9 +89,20 @@ static std::vector<Net> getNets(ModuleOp module) {
          m.addNestedPass<func::FuncOp>(createVerifyPositions());
        }},
       {"sums", "uses of every owed sum",
-       count(counts.sums, "owed sum") + programs, [](OpPassManager &m) {
+       count(counts.sums, "owed sum") + programs,
+       [](OpPassManager &m) {
          m.addNestedPass<func::FuncOp>(createVerifySums());
-       }}};
+       }},
+      {"consumers",
+       "dataflow from inputs and weights: what each reader needs and gets",
+       "every rewritten value" + programs,
+       [](OpPassManager &m) {
+         m.addNestedPass<func::FuncOp>(createVerifyConsumers());
+       }},
+      {"order",
+       "one program for all ranks; groups are those that the sums name",
+       count(counts.collectives, "collective") + programs,
+       [](OpPassManager &m) { m.addPass(createVerifyOrder()); }}};
   if (findReference(module))
     nets.push_back(
         {"equivalence",

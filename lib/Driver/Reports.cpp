@@ -13,13 +13,13 @@ LogicalResult PlannedProgram::collect(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function->hasAttr(kVariantTokens))
       continue;
-    FailureOr<std::vector<RewrittenValue>> values = collectConsumers(function);
-    if (failed(values))
+    FailureOr<ConsumerReport> report = verifyConsumers(function);
+    if (failed(report))
       return failure();
     auto reason = function->getAttrOfType<StringAttr>(kVariantReason);
     variants.push_back({function.getSymName().str(),
                         reason ? reason.str() : std::string(),
-                        std::move(*values)});
+                        std::move(report->values)});
   }
   return success();
 }

@@ -106,7 +106,7 @@ private:
   StepPerStream lastOfStream = kNoSteps;
   DenseMap<Value, int> writers;
   DenseMap<Attribute, CacheUse> caches;
-  DenseMap<Attribute, int> lastOfFlag;
+  int lastCollective = -1;
   llvm::StringMap<LastUses> arenas;
 };
 
@@ -158,15 +158,16 @@ void Scheduler::schedule(int at) {
     uses.last[stream] = at;
     uses.writer = at;
   }
-  if (FlatSymbolRefAttr flag = step.getFlagAttr()) {
-    auto [last, isFirst] = lastOfFlag.try_emplace(flag, at);
-    if (!isFirst) {
-      bool onComm = getInfo(steps[last->second].getKind()).isCollective;
+  // One collective after another, of whatever flag: the ranks of one group are
+  // in groups of the other.
+  if (step.getFlagAttr()) {
+    if (lastCollective >= 0) {
+      bool onComm = getInfo(steps[lastCollective].getKind()).isCollective;
       StepPerStream previous = kNoSteps;
-      previous[onComm ? Comm : Compute] = last->second;
+      previous[onComm ? Comm : Compute] = lastCollective;
       join(needed, previous);
     }
-    last->second = at;
+    lastCollective = at;
   }
 
   StepPerStream &clock = clocks[at];

@@ -47,6 +47,8 @@ private:
   LogicalResult verifyWrite(int at, Value value);
   LogicalResult verifyCaches(int at, const Effects &effects,
                              llvm::SmallSetVector<int, 4> &sources);
+  LogicalResult verifyCollectiveOrder(int at);
+  bool waitsForNobody(FlatSymbolRefAttr flag);
   LogicalResult verifyAfter(int at, ArrayRef<int> sources);
   LogicalResult verifyOutputs();
   LogicalResult verifySites();
@@ -73,6 +75,8 @@ private:
   DenseMap<Attribute, int> appenders;
   DenseMap<Attribute, SmallVector<int, 4>> cacheReaders;
   DenseMap<Attribute, int> lastOfFlag;
+  /// The last that waits for other ranks, of whatever flag.
+  int lastCollective = -1;
 };
 
 } // namespace
@@ -292,6 +296,42 @@ LogicalResult VariantVerifier::verifyAfter(int at, ArrayRef<int> sources) {
   return diag << "]";
 }
 
+/// All collectives are ordered one behind the other. Of one flag: its counters
+/// serve one at a time. Of different flags too: each rank is in an instance of
+/// every group, so that two in flight share ranks. One rank may begin the first
+/// and another the second, and each then holds the processors that the other's
+/// partner waits for.
+LogicalResult VariantVerifier::verifyCollectiveOrder(int at) {
+  FlatSymbolRefAttr flag = steps[at].getFlagAttr();
+  if (!flag)
+    return success();
+  if (auto [last, isFirst] = lastOfFlag.try_emplace(flag, at); !isFirst) {
+    if (!order.isDone(last->second, at))
+      return error(at) << "may be in flight together with \""
+                       << steps[last->second].getId()
+                       << "\", a collective of the same "
+                       << "group";
+    last->second = at;
+  }
+  if (waitsForNobody(flag))
+    return success();
+  int last = std::exchange(lastCollective, at);
+  if (last < 0 || order.isDone(last, at))
+    return success();
+  return error(at) << "may be in flight together with \""
+                   << steps[last].getId()
+                   << "\", a collective over ranks that it shares: the order "
+                      "of the two may differ from rank to rank";
+}
+
+/// A group of one rank.
+bool VariantVerifier::waitsForNobody(FlatSymbolRefAttr flag) {
+  auto flagOp = plan.lookupSymbol<FlagOp>(flag.getValue());
+  auto group = flagOp ? plan.lookupSymbol<GroupOp>(flagOp.getGroup())
+                      : GroupOp();
+  return group && group.getRanks() == 1;
+}
+
 LogicalResult VariantVerifier::verifyStep(int at) {
   Effects effects = getEffects(steps[at]);
   llvm::SmallSetVector<int, 4> sources;
@@ -307,15 +347,8 @@ LogicalResult VariantVerifier::verifyStep(int at) {
       return failure();
   if (failed(verifyCaches(at, effects, sources)))
     return failure();
-  if (FlatSymbolRefAttr flag = steps[at].getFlagAttr()) {
-    auto [last, isFirst] = lastOfFlag.try_emplace(flag, at);
-    if (!isFirst && !order.isDone(last->second, at))
-      return error(at) << "may be in flight together with \""
-                       << steps[last->second].getId()
-                       << "\", a collective of the same "
-                       << "group";
-    last->second = at;
-  }
+  if (failed(verifyCollectiveOrder(at)))
+    return failure();
   return verifyAfter(at, sources.getArrayRef());
 }
 

@@ -20,9 +20,17 @@ AffineCases::Affine AffineCases::combine(const Affine &a, int64_t scale,
   Affine sum;
   sum.terms.resize(std::max(a.terms.size(), b.terms.size()));
   for (size_t i = 0; i < sum.terms.size(); ++i)
-    sum.terms[i] = a.term(i) + scale * b.term(i);
-  sum.constant = a.constant + scale * b.constant;
+    hasOverflow |= __builtin_add_overflow(a.term(i), scaled(scale, b.term(i)),
+                                          &sum.terms[i]);
+  hasOverflow |= __builtin_add_overflow(a.constant, scaled(scale, b.constant),
+                                        &sum.constant);
   return sum;
+}
+
+int64_t AffineCases::scaled(int64_t scale, int64_t value) {
+  int64_t product = 0;
+  hasOverflow |= __builtin_mul_overflow(scale, value, &product);
+  return product;
 }
 
 AffineCases::Affine AffineCases::getVariable(unsigned index) {
@@ -94,26 +102,27 @@ std::optional<unsigned> AffineCases::multiply(Case &in, unsigned a,
 
 std::optional<AffineCases::Affine>
 AffineCases::multiply(Case &in, const Affine &a, const Affine &b) {
-  Affine product = combine({{}, a.constant * b.constant}, 0, {});
+  Affine product;
+  product.constant = scaled(a.constant, b.constant);
   auto add = [&](int64_t scale, unsigned variable) {
     product = combine(product, scale, getVariable(variable));
   };
   for (size_t i = 0; i < a.terms.size(); ++i) {
     if (a.terms[i] == 0)
       continue;
-    add(a.terms[i] * b.constant, i);
+    add(scaled(a.terms[i], b.constant), i);
     for (size_t j = 0; j < b.terms.size(); ++j) {
       if (b.terms[j] == 0)
         continue;
       std::optional<unsigned> variable = multiply(in, i, j);
       if (!variable)
         return std::nullopt;
-      add(a.terms[i] * b.terms[j], *variable);
+      add(scaled(a.terms[i], b.terms[j]), *variable);
     }
   }
   for (size_t j = 0; j < b.terms.size(); ++j)
     if (b.terms[j] != 0)
-      add(a.constant * b.terms[j], j);
+      add(scaled(a.constant, b.terms[j]), j);
   return product;
 }
 
@@ -166,7 +175,7 @@ bool AffineCases::combineSides(Expr::Op op, const Affine &lhs, Case &right,
       return false;
     Affine dividend = lhs;
     if (op == Expr::Op::CeilDiv)
-      dividend.constant += rhs.constant - 1;
+      dividend = combine(lhs, 1, {{}, rhs.constant - 1});
     Affine quotient = divide(right, dividend, rhs.constant);
     right.value =
         op == Expr::Op::Mod ? combine(lhs, -rhs.constant, quotient) : quotient;
@@ -256,7 +265,7 @@ bool AffineCases::isEmpty(const Case &in, const Affine &affine) {
 
 bool AffineCases::hasAffineForm(const Expr &expr) {
   llvm::SmallVector<Case, 8> cases;
-  hasTooManyCases = false;
+  hasTooManyCases = hasOverflow = false;
   return expand(expr, getStart(), cases) || hasTooManyCases;
 }
 
@@ -264,7 +273,7 @@ AffineCases::Answer AffineCases::prove(const Expr &lhs, Relation relation,
                                        const Expr &rhs,
                                        const std::vector<Expr> &given) {
   llvm::SmallVector<Case, 8> cases = {getStart()};
-  hasTooManyCases = false;
+  hasTooManyCases = hasOverflow = false;
   auto expandAll = [&](const Expr &expr) {
     llvm::SmallVector<Case, 8> next;
     for (Case &in : cases)
@@ -297,5 +306,5 @@ AffineCases::Answer AffineCases::prove(const Expr &lhs, Relation relation,
         !isEmpty(in, combine(value, 1, {{}, -1})))
       return Answer::Open;
   }
-  return Answer::Holds;
+  return hasOverflow ? Answer::Open : Answer::Holds;
 }

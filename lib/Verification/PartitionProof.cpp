@@ -93,7 +93,7 @@ Proof layline::provePartition(const std::vector<SegmentExpr> &segments,
     proof = proveByRanks(segments, axis, ranks, symbolic);
   else if (std::string fault = findFaultAt(segments, axis, ranks, *items);
            fault.empty())
-    proof = Proof::good("periods");
+    proof = Proof::good("counted");
   else
     proof = Proof::bad(fault);
   proof.queries = symbolic.numQueries();

@@ -45,6 +45,8 @@ public:
     SmallVector<unsigned> cached;
     /// Numbers of recorded values, and the op for messages.
     llvm::MapVector<StringAttr, std::pair<unsigned, Operation *>> recorded;
+    /// The first op of a kind that no program before had, for messages.
+    Operation *foreign = nullptr;
   };
   FailureOr<Program> number(func::FuncOp function);
 
@@ -54,6 +56,7 @@ private:
 
   std::unordered_multimap<size_t, std::pair<Computation, unsigned>> table;
   DenseMap<Value, unsigned> numbers;
+  DenseSet<OperationName> known;
   unsigned next = 0;
 };
 
@@ -66,7 +69,7 @@ static Type globalType(Type type) {
 
 LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   // What these give is the same global tensor: their verifiers see to it.
-  if (isa<CommEdgeOpInterface, SliceOp>(op)) {
+  if (isa<CommEdgeOpInterface, SliceOp, PadOp, UnpadOp>(op)) {
     numbers[op.getResult(0)] = numbers.lookup(op.getOperand(0));
     return success();
   }
@@ -82,6 +85,10 @@ LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   if (op.getNumRegions())
     return op.emitOpError("has a region: its value has no number");
 
+  // An op with a factor model says which rows it gives.
+  if (known.insert(op.getName()).second && !program.foreign &&
+      !isa<LayoutOpInterface>(op))
+    program.foreign = &op;
   Computation computation{op.getName(), op.getAttrDictionary(), {}, {}};
   for (Value operand : op.getOperands())
     computation.operands.push_back(numbers.lookup(operand));
@@ -160,6 +167,16 @@ struct VerifyEquivalence
     : layline::impl::VerifyEquivalenceBase<VerifyEquivalence> {
   using VerifyEquivalenceBase::VerifyEquivalenceBase;
 
+  /// Most often the cause: something that relabels what it does not gather.
+  static void noteForeign(InFlightDiagnostic &diag,
+                          const Numbering::Program &found) {
+    if (found.foreign)
+      diag.attachNote(found.foreign->getLoc())
+          << "'" << found.foreign->getName()
+          << "' is no op of the imported program, and no collective: what it "
+             "does to the order of rows is not known";
+  }
+
   LogicalResult compare(func::FuncOp function, const Numbering::Program &found,
                         func::FuncOp reference,
                         const Numbering::Program &expected) {
@@ -179,6 +196,7 @@ struct VerifyEquivalence
       diag.attachNote(value.second->getLoc())
           << "there it is computed by '" << value.second->getName()
           << "' from other operands or attributes";
+      noteForeign(diag, found);
       return diag;
     }
     for (auto [index, pair] :
@@ -188,12 +206,14 @@ struct VerifyEquivalence
                                   << index
                                   << " another value than the imported program";
         diag.attachNote(reference.getLoc()) << "imported here";
+        noteForeign(diag, found);
         return diag;
       }
     if (found.cached != expected.cached) {
       InFlightDiagnostic diag = function.emitOpError(
           "leaves other rows in its caches than the imported program");
       diag.attachNote(reference.getLoc()) << "imported here";
+      noteForeign(diag, found);
       return diag;
     }
     return success();

@@ -60,6 +60,13 @@ struct VerifyPositions : layline::impl::VerifyPositionsBase<VerifyPositions> {
         InFlightDiagnostic diag =
             op->emitOpError("reads positions (operand #")
             << positions << ") that are not the program's input \"positions\"";
+        // Positions that came so far and went through something else.
+        if (Operation *maker = origin.source.getDefiningOp();
+            maker && llvm::any_of(maker->getOperands(), [](Value operand) {
+              return isPositionsInput(traceRows(operand).source);
+            }))
+          diag << ", but what '" << maker->getName()
+               << "' makes of them: a rank's own row numbers are no positions";
         diag.attachNote(origin.source.getLoc()) << "they come from here";
         return diag;
       }

@@ -265,7 +265,7 @@ func.func @sum_over_nothing(%x: tensor<?x64xf32, #grid.layout<[_, _] owes "tp">>
 
 // What is not owed is not paid: the copies would be added up.
 func.func @sum_of_copies(%x: tensor<?x64xf32, #grid.layout<[_, _] owes "tp">>) {
-  // expected-note @below {{the value is produced here}}
+  // expected-note @below {{the sum over "tp" is paid here}}
   %0 = grid.all_reduce %x over ["tp"]
      : tensor<?x64xf32, #grid.layout<[_, _] owes "tp">> -> tensor<?x64xf32, #grid.layout<[_, _]>>
   // expected-error @below {{sums over "tp", but the value owes no sum over it}}
@@ -278,7 +278,7 @@ func.func @sum_of_copies(%x: tensor<?x64xf32, #grid.layout<[_, _] owes "tp">>) {
 
 // The result owes what is not paid here.
 func.func @unpaid_axis(%x: tensor<?x64xf32, #grid.layout<[_, _] owes "ep", "tp">>) {
-  // expected-error @below {{gives the layout #grid.layout<[_, _]>, expected #grid.layout<[_, _] owes "ep">}}
+  // expected-error @below {{pays a sum owed over "ep" and "tp" over "tp" alone: the rest is still owed}}
   %0 = grid.all_reduce %x over ["tp"]
      : tensor<?x64xf32, #grid.layout<[_, _] owes "ep", "tp">> -> tensor<?x64xf32, #grid.layout<[_, _]>>
   return

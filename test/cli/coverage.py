@@ -98,4 +98,7 @@ wrong([*MESH, "--kv-heads", "4: readers tp"], "--heads", "found none", "expected
 wrong([*MESH, "--dim", "block ep"], "--dim", "found 'block ep'", "expected NAME=SPLIT")
 wrong([*MESH, "--ranks"], "--at", "found 0", "expected 1 to")
 wrong([*MESH, "--ranks", "--at", "x"], "--at", "found 'x'", "expected a whole number")
+wrong(["--mesh", "tp=64,cp=64", "--tokens", "zigzag cp then block tp", "--ranks", "--at", 4000000],
+      "--ranks", "found 4000000 tokens", "expected up to 65536")
+wrong([*MESH, "--heads", "1048577: block tp"], "found '1048577'", "expected a number of heads")
 test.finish("coverage")

@@ -121,13 +121,32 @@ static std::vector<GridDim> parseDims(const Arguments &arguments,
   return dims;
 }
 
-static int runCoverage(const Arguments &arguments) {
-  std::vector<MeshAxis> mesh = parseMesh(arguments.mesh);
-  std::vector<GridDim> dims = parseDims(arguments, mesh);
-  if (arguments.ranks && (arguments.at < 1 || arguments.at > kMostTokens))
+/// Lists of who holds what take as long as there are ranks times items.
+static void checkListed(const Arguments &arguments,
+                        const std::vector<GridDim> &dims) {
+  constexpr int64_t kMostListed = int64_t(1) << 28;
+  if (arguments.at < 1 || arguments.at > kMostTokens)
     throw CLI::ValidationError(
         "--at", "found " + std::to_string(arguments.at) + ", expected 1 to " +
                     std::to_string(kMostTokens) + " tokens to show ranks for");
+  for (const GridDim &dim : dims) {
+    int64_t most = kMostListed;
+    for (const Link &link : dim.links)
+      most /= link.ranks;
+    if (dim.items.value_or(arguments.at) > most)
+      throw CLI::ValidationError(
+          "--ranks", "found " +
+                         std::to_string(dim.items.value_or(arguments.at)) +
+                         " " + dim.name + "s, expected up to " +
+                         std::to_string(most) + " for so many ranks");
+  }
+}
+
+static int runCoverage(const Arguments &arguments) {
+  std::vector<MeshAxis> mesh = parseMesh(arguments.mesh);
+  std::vector<GridDim> dims = parseDims(arguments, mesh);
+  if (arguments.ranks)
+    checkListed(arguments, dims);
   int64_t numRanks = 1;
   for (const MeshAxis &axis : mesh)
     numRanks *= axis.size;

@@ -57,6 +57,49 @@ def VerifySums : Pass<"verify-sums", "::mlir::func::FuncOp"> {
   }];
 }
 
+def VerifyConsumers : Pass<"verify-consumers", "::mlir::func::FuncOp"> {
+  let summary = "Every reader of a rewritten value gets what it needs.";
+  let description = [{
+    Follows what every rank holds of each value from the program's inputs and
+    weights through collectives, slices and factor models, and never reads it
+    off the type of a result: it holds as well where the verifiers of the ops
+    were not run. For every value that was gathered, narrowed, deferred, padded
+    or is kept by rows, and each reader of it, also inside kernels:
+
+    * what it needs of every dimension (any rows, all rows, the whole width, the
+      KV heads that its heads read) and of the sum is what it gets;
+    * an op whose weight splits its features over an axis needs all rows over
+      that axis: its ranks would otherwise cover the diagonal blocks only;
+    * a sum that is owed has one reader: none would lose it, two would each pay;
+    * a value kept by rows is read: its rows are lost otherwise;
+    * a result's type says what its operands give.
+
+    `layline verify --consumers` prints the report.
+  }];
+}
+
+def VerifyOrder : Pass<"verify-order", "::mlir::ModuleOp"> {
+  let summary = "All ranks of a group run the same collectives in the same order.";
+  let description = [{
+    A function is one program for all ranks, so that its list of ops is the
+    order of every rank's collectives on every communicator (the group of some
+    mesh axes), if
+
+    * no collective is conditional: it stands in the function's only block, or
+      in a fused region there, not in a region or block that some ranks skip;
+    * the choice between variants is one that all ranks of a group make alike:
+      by the number of tokens, which ranks that work on the same tokens share;
+    * what is unordered between streams is ordered by events: that is checked of
+      the launch plan (`launch-verify`).
+
+    The first is checked here, and with it that the groups are the right ones:
+    the axes of a collective are axes of the mesh, named once; the root of a
+    broadcast is a rank of its axis; a sum is paid over all axes that it is owed
+    over before an op reads it that needs it paid. A group of one rank is no
+    error.
+  }];
+}
+
 def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   let summary = "Placed and planned programs compute what was imported.";
   let description = [{

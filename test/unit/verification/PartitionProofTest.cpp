@@ -214,6 +214,15 @@ TEST_CASE("a fault that only very many items show") {
         "by nobody");
 }
 
+TEST_CASE("numbers that do not fit prove nothing") {
+  // 2^62 * 4 would be 0 in 64 bits: rank 1 has items far away.
+  Expr big = Expr::symbol("rank.tp") * Expr(int64_t(1) << 62) * Expr(4);
+  SegmentExpr part = blocks(3)(tokens)[0];
+  part.begin = part.begin + big;
+  CHECK(!provePartition({part}, "tp", 3, std::nullopt).proved);
+  CHECK(!provePartition({part}, "tp", 3, 7).proved);
+}
+
 TEST_CASE("what is not affine is refused, not guessed") {
   const std::string problem = "the parts are not affine in the number of items";
   for (const Expr &size :

@@ -82,6 +82,16 @@ TEST_CASE("different splits differ for the smallest number of tokens") {
         "\"cp\", 1 of \"tp\" has 0 local rows, not 1");
 }
 
+TEST_CASE("rows that are missing make a difference") {
+  Links block = one(Partition::block(), 4), shorter = block;
+  SegmentExpr part = getBlockExpr(tokens, 4, Expr::rank("cp"));
+  shorter[0].segments = {{part.begin, max(0, part.size - 1)}};
+  CHECK(proveSameRows(shorter, block).problem ==
+        "with T = 1 over 4 ranks of \"cp\": rank 0 has 0 local rows, not 1");
+  CHECK(proveSameRows(block, shorter).problem ==
+        "with T = 1 over 4 ranks of \"cp\": rank 0 has 1 local row, not 0");
+}
+
 TEST_CASE("a gather in the order of the tokens is the identity") {
   for (int64_t ranks : {1, 2, 3, 8, 64})
     for (const Partition &kind : kKinds)
