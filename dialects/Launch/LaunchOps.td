@@ -397,7 +397,8 @@ def Launch_StepOp : Launch_Op<"step", [ParentOneOf<["VariantOp", "StepOp"]>, NoT
     * a view has the elements and the owed sums of its buffer.
     * attributes are those of its kind.
     * as many names as outputs.
-    * a collective, and a fused step that holds one, names its flag; no other does.
+    * a collective, and a fused step that holds one, names a flag of its group; no
+      other does.
     * only a fused step has a body, of steps that are not fused, with no stream,
       and no waits or signals.
     * symbols name what their use says.

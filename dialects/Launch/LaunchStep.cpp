@@ -293,6 +293,31 @@ static LogicalResult expectSymbol(StepOp op, StringRef use,
   return success();
 }
 
+/// A collective signals by a flag of its own group: another group's counters
+/// would be advanced, and its waiters woken, by this one.
+static LogicalResult verifyFlag(StepOp op, SymbolTableCollection &symbols) {
+  FlatSymbolRefAttr flag = op.getFlagAttr();
+  if (!flag)
+    return success();
+  auto lookup = [&](StringRef attr) -> Operation * {
+    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(op.getKindAttr(attr));
+    return symbol ? symbols.lookupNearestSymbolFrom(op, symbol) : nullptr;
+  };
+  FlatSymbolRefAttr group;
+  if (auto kernel = dyn_cast_or_null<KernelOp>(lookup("kernel")))
+    group = kernel.getGroupAttr();
+  else if (auto own = dyn_cast_or_null<GroupOp>(lookup("group")))
+    group = FlatSymbolRefAttr::get(own.getSymNameAttr());
+  auto found = symbols.lookupNearestSymbolFrom<FlagOp>(op, flag.getAttr());
+  if (!group || !found || found.getGroupAttr() == group)
+    return success();
+  InFlightDiagnostic diag = op.emitOpError("is of the group ")
+                            << group << ", but signals by " << flag
+                            << ", a flag of the group " << found.getGroupAttr();
+  diag.attachNote(found.getLoc()) << "the flag is defined here";
+  return diag;
+}
+
 LogicalResult StepOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto attrSymbol = [&](StringRef name) {
     return dyn_cast_or_null<FlatSymbolRefAttr>(getKindAttr(name));
@@ -304,7 +329,8 @@ LogicalResult StepOp::verifySymbolUses(SymbolTableCollection &symbols) {
       failed(expectSymbol<GroupOp>(*this, "group", attrSymbol("group"),
                                    symbols)) ||
       failed(expectSymbol<KernelOp>(*this, "kernel", attrSymbol("kernel"),
-                                    symbols)))
+                                    symbols)) ||
+      failed(verifyFlag(*this, symbols)))
     return failure();
   LogicalResult result = success();
   forEachArgument([&](const Argument &argument) {

@@ -116,6 +116,12 @@ void checkFlags(const Plan &plan, const Variant &variant,
                                 : "group '" + plan.groups[group].id + "'",
                       ", its flag '", flag.id, "' of group '",
                       plan.groups[flag.group].id, "'");
+      for (const Step &inner : step.body)
+        if (hasCollective(inner) && inner.flag != step.flag)
+          contract.fail("has the flag '", flag.id, "', but step '", inner.id,
+                        "' in its body ",
+                        inner.flag < 0 ? "none"
+                                       : "'" + plan.flags[inner.flag].id + "'");
       int &last = lastOf[step.flag];
       if (last >= 0 && !before(last, static_cast<int>(i)))
         contract.fail("may run at the same time as step '",

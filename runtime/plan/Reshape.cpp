@@ -30,6 +30,24 @@ std::int64_t productAfter(const ShapeExpr &shape, std::size_t i,
   return product;
 }
 
+// The first dimension that a part of `unit` elements consists of whole items
+// of; only dimensions of one item may stand before it.
+std::size_t findTarget(const ShapeExpr &to, std::size_t begin, std::size_t end,
+                       std::int64_t unit) {
+  std::size_t last = leading(to, begin, end);
+  for (std::size_t i = begin; i < last; ++i)
+    if (unit % productAfter(to, i, end) == 0)
+      return i;
+  return last;
+}
+
+bool hasSplit(const Layout &layout, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (layout.dims[i].isSplit())
+      return true;
+  return false;
+}
+
 // The layout of one block of dimensions with equal products on both sides.
 void reshapeBlock(const ShapeExpr &from, const Layout &layout,
                   std::size_t fromBegin, std::size_t fromEnd,
@@ -43,9 +61,9 @@ void reshapeBlock(const ShapeExpr &from, const Layout &layout,
               print(from), ", which is split");
     std::int64_t unit =
         checkedMul(layout.dims[i].unit, productAfter(from, i, fromEnd), "view");
-    std::size_t target = leading(to, toBegin, toEnd);
+    std::size_t target = findTarget(to, toBegin, toEnd, unit);
     std::int64_t inner = productAfter(to, target, toEnd);
-    if (leading(from, fromBegin, fromEnd) != i || unit % inner != 0)
+    if (leading(from, fromBegin, fromEnd) < i || unit % inner != 0)
       invalid("view of shape ", print(to), " cuts dimension ", i, " of ",
               print(from), " inside a part of its range");
     result.dims[target] = {layout.dims[i].range, unit / inner};
@@ -68,12 +86,15 @@ Layout reshapeLayout(const ShapeExpr &from, const Layout &layout,
     }
     std::size_t fromBegin = i, toBegin = j;
     std::int64_t left = 1, right = 1;
+    // A split dimension of one item (one head over several ranks) is not
+    // dropped but merged with what follows.
     do {
       if (left <= right && i < from.size())
         left = checkedMul(left, constantDim(from, i++, from, to), "view");
       else
         right = checkedMul(right, constantDim(to, j++, from, to), "view");
-    } while (left != right);
+    } while (left != right ||
+             (toBegin == j && j < to.size() && hasSplit(layout, fromBegin, i)));
     reshapeBlock(from, layout, fromBegin, i, to, toBegin, j, result);
   }
   return result;

@@ -32,6 +32,8 @@ static const FaultKind kKinds[] = {
     {"drop-reduce", "a sum is never taken", Value_, Program, findDropReduce},
     {"drop-gather", "parts are never put together", Value_, Program,
      findDropGather},
+    {"output-left-in-parts", "a result of the program is never put together",
+     Ranges, Program, findOutputLeftInParts},
     {"reduce-twice", "a sum that has been taken is taken again", Value_,
      Program, findReduceTwice},
     {"wrong-group", "a collective runs over another mesh axis", Value_, Program,

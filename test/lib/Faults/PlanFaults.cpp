@@ -186,12 +186,20 @@ void test::findLifeTooShort(FaultFinder &finder) {
 
 void test::findArenaTooSmall(FaultFinder &finder) {
   forEachVariant(finder, [&](l::VariantOp variant) {
-    for (auto arena : variant.getBody().getOps<l::ArenaOp>())
-      if (arena.getBytes() > 0)
-        finder.addPlace([=]() mutable {
-          arena.setBytes(arena.getBytes() - 1);
-          arena.setBound(std::min(arena.getBound(), arena.getBytes()));
-        });
+    for (auto arena : variant.getBody().getOps<l::ArenaOp>()) {
+      // Arenas may have bytes to spare.
+      int64_t used = 0;
+      for (Life life : livesOf(variant))
+        if (*life.buffer.getArena() == arena.getId())
+          used = std::max<int64_t>(used, *life.buffer.getOffset() +
+                                             *life.buffer.getBytes());
+      if (used == 0)
+        continue;
+      finder.addPlace([=]() mutable {
+        arena.setBytes(used - 1);
+        arena.setBound(std::min<int64_t>(arena.getBound(), used - 1));
+      });
+    }
   });
 }
 

@@ -59,7 +59,7 @@ static void readRope(Reader &reader, DecoderConfig &config) {
   rope.scaling.factor = 4;
   if (rope.scaling.kind != RopeScalingKind::LongRope)
     return;
-  rope.scaling.originalMaxPositions = 16;
+  rope.scaling.originalMaxPositions = 256;
   rope.scaling.shortFactor.assign(rope.rotaryDim / 2, 1.0);
   rope.scaling.longFactor.assign(rope.rotaryDim / 2, 3.0);
 }

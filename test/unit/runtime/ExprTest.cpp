@@ -83,6 +83,11 @@ TEST_CASE("views split and merge dimensions with their unit", "[reshape]") {
         Layout{{{}, {0, 1}, {}, {}}, {0}});
   CHECK(reshapeLayout(shape({8, 16}), heads, shape({8, 1, 16})) ==
         Layout{{{}, {0, 1}, {}, {}}, {0}});
+  // One head over two ranks: one of them has none.
+  Layout one{{{}, {0, 2}}, {}};
+  Layout head = reshapeLayout(shape({2}), one, shape({1, 2}));
+  CHECK(head == Layout{{{}, {0, 1}, {}}, {}});
+  CHECK(reshapeLayout(shape({1, 2}), head, shape({2})) == one);
   CHECK_THROWS_AS(reshapeLayout(shape({128}), flat, shape({4, 32, 2})), Error);
   CHECK_THROWS_AS(reshapeLayout(shape({128}), flat, shape({8, 17})), Error);
   CHECK_THROWS_AS(reshapeLayout(shape({128}), flat, shape({2, 64})), Error);
