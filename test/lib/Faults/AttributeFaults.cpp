@@ -122,7 +122,7 @@ static bool weighsAlike(d::RouterOp op) {
 static bool addsUpToOne(d::RouterOp op) {
   auto logits = cast<RankedTensorType>(op.getLogits().getType());
   return op.getScoring() == d::Scoring::Softmax &&
-         op.getTopK() == logits.getShape().back();
+         static_cast<int64_t>(op.getTopK()) == logits.getShape().back();
 }
 
 void test::findScoringChanged(FaultFinder &finder) {

@@ -87,9 +87,9 @@ void settleTypes(mlir::func::FuncOp function);
 #define LAYLINE_FAULTS(X)                                                              \
   X(DropReduce)                                                                        \
   X(DropGather)                                                                        \
-  X(ReduceTwice) X(WrongGroup) X(WrongRoot) X(ScatterWrongAxis) X(                     \
-      GatherWrongDim) X(DeferredSumUnpaid) X(DeferredSumPaidTwice) X(SwapRanksRows)    \
-      X(SwapRanksColumns) X(GatheredInRankOrder) X(LocalPosition) X(                   \
+  X(OutputLeftInParts) X(ReduceTwice) X(WrongGroup) X(WrongRoot) X(                    \
+      ScatterWrongAxis) X(GatherWrongDim) X(DeferredSumUnpaid) X(DeferredSumPaidTwice) \
+      X(SwapRanksRows) X(SwapRanksColumns) X(GatheredInRankOrder) X(LocalPosition) X(  \
           MaskByLocalIndex) X(RowsOfFirstRank) X(NarrowedWhileNeededWhole)             \
           X(PrefixOffsetLost) X(HistoryLost) X(ResidualByRowsWholeAddend) X(           \
               NormBeforeReduce) X(NormBeforeResidualAdd) X(NormLost)                   \
