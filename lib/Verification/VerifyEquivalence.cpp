@@ -142,6 +142,21 @@ FailureOr<Numbering::Program> Numbering::number(func::FuncOp function) {
   return program;
 }
 
+/// Whoever calls the imported program gets all of a result; a part of it is the
+/// same global tensor, but not the same result.
+static LogicalResult verifyReturnsAll(func::FuncOp function) {
+  Operation *end = function.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+    LayoutAttr layout = getLayout(value.getType());
+    if (layout &&
+        llvm::any_of(layout.getDims(), [](SplitAttr s) { return !!s; }))
+      return end->emitOpError("returns result #")
+             << index << " in parts, as " << layout
+             << ": the imported program returns all of it; gather it first";
+  }
+  return success();
+}
+
 /// Arguments stand for one another by their place: they must be the same
 /// inputs.
 static LogicalResult compareInputs(func::FuncOp function,
@@ -209,6 +224,8 @@ struct VerifyEquivalence
         noteForeign(diag, found);
         return diag;
       }
+    if (failed(verifyReturnsAll(function)))
+      return failure();
     if (found.cached != expected.cached) {
       InFlightDiagnostic diag = function.emitOpError(
           "leaves other rows in its caches than the imported program");

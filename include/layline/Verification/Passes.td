@@ -109,7 +109,8 @@ def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
     if they are the same op with the same attributes on operands of the same
     numbers. The returned values, every recorded value, and what stays in the
     caches must have the same numbers as in the reference (the function with the
-    attribute `decoder.reference`), on the same inputs.
+    attribute `decoder.reference`), on the same inputs. What is returned is whole
+    on every rank.
 
     Nothing is enumerated: this holds for all sizes and token counts.
   }];
