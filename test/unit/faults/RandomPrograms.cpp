@@ -137,6 +137,8 @@ int main(int argc, char **argv) {
   bool good = checkLegal();
   Tally tally;
   good &= checkFaults(tally);
+  // That no net catches a fault is a finding, not a matter of luck.
+  good &= tally.uncaught().empty();
   std::string text = page(tally);
   std::cout << text;
   if (isDefault)
