@@ -146,7 +146,7 @@ void layline::tool::addVerifyCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "verify", "Prove a written plan again, from plan.json alone");
   command
-      ->add_option("PATH", options->path,
+      ->add_option("DIR", options->path,
                    "Folder with plan.json, or the file; an .mlir file with "
                    "--consumers")
       ->required();
