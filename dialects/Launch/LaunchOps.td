@@ -19,7 +19,8 @@ def Launch_PlanOp : Launch_Op<"plan", [Symbol, SymbolTable, IsolatedFromAbove,
   let summary = "A launch plan: one program for all ranks.";
   let description = [{
     `source` says where the program comes from: config, digest, model_type,
-    layers. `features` are what a reader must know to run the plan.
+    layers. `features` are what a reader must know to run the plan; `proof` is
+    the digest of the proofs that were made about it.
 
     Example:
 
@@ -38,11 +39,12 @@ def Launch_PlanOp : Launch_Op<"plan", [Symbol, SymbolTable, IsolatedFromAbove,
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$target, TypeAttr:$dtype,
                        StrArrayAttr:$axes, DenseI64ArrayAttr:$sizes,
-                       DictionaryAttr:$source, StrArrayAttr:$features);
+                       DictionaryAttr:$source, StrArrayAttr:$features,
+                       OptionalAttr<StrAttr>:$proof);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `target` $target `dtype` $dtype `mesh` $axes `=` $sizes
-    `source` $source `requires` $features $body attr-dict
+    `source` $source `requires` $features (`proof` $proof^)? $body attr-dict
   }];
   let extraClassDeclaration = [{
     std::optional<int64_t> getAxisSize(::llvm::StringRef axis);

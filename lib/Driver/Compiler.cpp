@@ -1,5 +1,7 @@
 //===- Compiler.cpp - a model's config to a verified launch plan ----------===//
 #include "layline/Driver/Compiler.h"
+#include "DiagnosticLog.h"
+#include "Prover.h"
 #include "Reports.h"
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Cost/Targets.h"
@@ -9,7 +11,6 @@
 #include "layline/Lowering/Passes.h"
 #include "layline/Target/PlanJSON.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -31,7 +32,7 @@ namespace {
 class Compiler {
 public:
   Compiler(const CompileRequest &request, Compilation &result)
-      : request(request), result(result) {}
+      : request(request), result(result), prover(result.proofs) {}
   void run();
 
 private:
@@ -46,21 +47,15 @@ private:
 
   const CompileRequest &request;
   Compilation &result;
+  Prover prover;
   DecoderConfig config;
   ProgramSource source;
   std::unique_ptr<MLIRContext> context;
+  std::unique_ptr<DiagnosticLog> log;
   OwningOpRef<ModuleOp> module;
 };
 
 } // namespace
-
-static void printDiagnostic(llvm::raw_ostream &os, const std::string &file,
-                            Diagnostic &diag, StringRef severity) {
-  os << file;
-  if (StringAttr place = grid::getPlace(diag.getLocation()))
-    os << ": " << place.getValue();
-  os << ": " << severity << ": " << diag.str() << "\n";
-}
 
 template <typename Work> bool Compiler::phase(const char *name, Work work) {
   auto start = std::chrono::steady_clock::now();
@@ -154,20 +149,9 @@ bool Compiler::import() {
   registerAllDialects(registry);
   context = std::make_unique<MLIRContext>(registry);
   context->loadAllAvailableDialects();
-  context->getDiagEngine().registerHandler([this](Diagnostic &diag) {
-    llvm::raw_string_ostream os(result.messages);
-    std::string file = llvm::sys::path::filename(request.config).str();
-    printDiagnostic(os, file, diag,
-                    diag.getSeverity() == DiagnosticSeverity::Error ? "error"
-                    : diag.getSeverity() == DiagnosticSeverity::Warning
-                        ? "warning"
-                        : "note");
-    for (Diagnostic &note : diag.getNotes())
-      // The whole op, with its types: no news to a person who compiles a model.
-      if (!StringRef(note.str()).starts_with("see current operation"))
-        printDiagnostic(os, file, note, "note");
-    return success();
-  });
+  log = std::make_unique<DiagnosticLog>(
+      *context, llvm::sys::path::filename(request.config).str(),
+      result.messages);
   module = emitDecoder(config, source, *context);
   (*module)->setAttr("grid.target",
                      StringAttr::get(context.get(), request.target));
@@ -209,6 +193,9 @@ bool Compiler::emit() {
   if (plans.empty())
     return fail(CompileStatus::Refused, "lowering gave no plan");
   launch::PlanOp plan = *plans.begin();
+  auto variants = plan.getBody().getOps<launch::VariantOp>();
+  plan.setProof(prover.getFinalDigest(
+      static_cast<size_t>(std::distance(variants.begin(), variants.end()))));
   llvm::raw_string_ostream os(result.plan);
   if (failed(printPlan(plan, os)))
     return fail(CompileStatus::Refused, "the plan cannot be printed");
@@ -263,9 +250,8 @@ void Compiler::run() {
     return;
   PlannedProgram planned;
   if (!phase("proofs", [&] {
-        return runPasses([&](OpPassManager &manager) {
-                 buildVerificationPipeline(manager);
-               }) &&
+        return prover.proveStatic(*module, /*all=*/false) &&
+               prover.addPrograms(*module) &&
                succeeded(planned.collect(*module));
       }))
     return;
@@ -284,6 +270,15 @@ void Compiler::run() {
         return true;
       }))
     return;
+  auto report = [&](const std::string &message) {
+    result.messages += message + "\n";
+  };
+  if (!phase("exact", [&] {
+        return prover.addPlan(result.plan, "plan.json", report) &&
+               prover.proveExact(report);
+      }))
+    return;
+  result.proof = printProofs(result.proofs);
   result.status = CompileStatus::Good;
 }
 

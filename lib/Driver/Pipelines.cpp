@@ -70,5 +70,8 @@ void layline::registerAllPasses() {
       buildPlanningPipeline);
   PassPipelineRegistration<>("layline-verify",
                              "Prove placed and planned programs",
-                             buildVerificationPipeline);
+                             [](OpPassManager &manager) {
+                               buildVerificationPipeline(manager);
+                               manager.addPass(createVerifyExact());
+                             });
 }

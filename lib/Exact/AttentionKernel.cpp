@@ -16,8 +16,8 @@ Tensor takeHead(const LocalTensor &x, int64_t head) {
     const Element *row = x.data() + (t * x.dim(1) + head) * width;
     data.insert(data.end(), row, row + width);
   }
-  return std::make_shared<const LocalTensor>(
-      LocalTensor::Shape{x.dim(0), width}, std::move(data));
+  return std::make_shared<const LocalTensor>(Shape{x.dim(0), width},
+                                             std::move(data));
 }
 
 struct Head {
@@ -64,8 +64,8 @@ Tensor attend(const KernelCall &call, const Head &head) {
   invertAll(denominators);
   for (size_t i = 0; i < data.size(); ++i)
     data[i] = mul(data[i], denominators[i / valueWidth]);
-  return std::make_shared<const LocalTensor>(
-      LocalTensor::Shape{rows, valueWidth}, std::move(data));
+  return std::make_shared<const LocalTensor>(Shape{rows, valueWidth},
+                                             std::move(data));
 }
 
 /// The reference and the rank that has the head share the work.

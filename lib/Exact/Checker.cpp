@@ -33,8 +33,8 @@ void addTraits(const Program &program, Traits &traits) {
           traits.axes.insert(program.axes[link.axis].size);
   for (const Op &op : program.ops)
     if (op.attrs.rope && op.attrs.rope->longNumbers)
-      traits.longAbove = op.attrs.rope->longAbove;
-  // Axes that split nothing by rows still run with few and many tokens.
+      traits.longAbove = std::min(traits.longAbove.value_or(INT64_MAX),
+                                  op.attrs.rope->longAbove);
   if (program.hasSensibleMesh())
     traits.isBig |= program.ops.size() * program.ranks() > kBigProgram;
 }
@@ -129,7 +129,7 @@ Expected Checker::Session::runReference(const Run &run, Memo &memo,
   Execution execution =
       interpreters[0].run(run, memo, [&](const Computed &value) {
         if (keepAll || kept[value.value])
-          expected.values[value.value] = value.ranks[0];
+          expected.values[value.value] = value.tensors.ranks[0];
         if (!expected.layouts)
           expected.layouts.emplace(value.layouts);
         return true;
@@ -190,12 +190,12 @@ void Checker::Session::runAll(const Run &run, size_t number, Memo &memo) {
 }
 
 void Checker::Session::work() {
+  Memo memo(checker.options.memoBytes);
   for (size_t number; (number = nextRun++) < runs.size();) {
-    // Steps of other sizes share little but weights.
-    Memo memo(checker.options.memoBytes);
+    memo.beginStep();
     runAll(runs[number], number, memo);
-    computed += memo.getComputed();
   }
+  computed += memo.getComputed();
 }
 
 /// Runs once more, comparing everything that corresponds, to find where the

@@ -10,6 +10,27 @@ bool exact::isCollective(OpKind kind) {
          kind == OpKind::AllGather || kind == OpKind::Broadcast;
 }
 
+static Digest keyOf(const char *what, const std::vector<Tensor> &inputs) {
+  Hasher key(what);
+  for (const Tensor &input : inputs)
+    key.add(input->digest);
+  return key.digest();
+}
+
+Tensor exact::sumOnce(const std::vector<Tensor> &addends, Memo &memo) {
+  Digest key = keyOf("sum", addends);
+  if (Tensor known = memo.find(key))
+    return known;
+  LocalTensor::Data data(addends.front()->values);
+  for (size_t member = 1; member < addends.size(); ++member)
+    for (size_t i = 0; i < data.size(); ++i)
+      data[i] = add(data[i], addends[member]->data()[i]);
+  auto total = std::make_shared<const LocalTensor>(addends.front()->shape,
+                                                   std::move(data));
+  memo.insert(key, total);
+  return total;
+}
+
 namespace {
 
 class Collective {
@@ -26,7 +47,6 @@ public:
 private:
   /// Fails unless all members show tensors of one shape, but for `except`.
   bool haveOneShape(std::optional<unsigned> except);
-  Digest keyOf(const char *what) const;
   Tensor gatherFor(size_t member);
 
   KernelCall &call;
@@ -35,7 +55,7 @@ private:
 };
 
 bool Collective::haveOneShape(std::optional<unsigned> except) {
-  const LocalTensor::Shape &first = inputs.front()->shape;
+  const Shape &first = inputs.front()->shape;
   for (size_t member = 1; member < inputs.size(); ++member)
     for (unsigned dim = 0; dim < first.size(); ++dim) {
       if (dim == except)
@@ -55,27 +75,8 @@ bool Collective::haveOneShape(std::optional<unsigned> except) {
   return true;
 }
 
-Digest Collective::keyOf(const char *what) const {
-  Hasher key(what);
-  for (const Tensor &input : inputs)
-    key.add(input->digest);
-  return key.digest();
-}
-
 Tensor Collective::sum() {
-  if (!haveOneShape(std::nullopt))
-    return nullptr;
-  Digest key = keyOf("sum");
-  if (Tensor known = call.memo.find(key))
-    return known;
-  LocalTensor::Data data(*inputs.front()->values);
-  for (size_t member = 1; member < inputs.size(); ++member)
-    for (size_t i = 0; i < data.size(); ++i)
-      data[i] = add(data[i], inputs[member]->data()[i]);
-  auto total = std::make_shared<const LocalTensor>(inputs.front()->shape,
-                                                   std::move(data));
-  call.memo.insert(key, total);
-  return total;
+  return haveOneShape(std::nullopt) ? sumOnce(inputs, call.memo) : nullptr;
 }
 
 void Collective::scatter(const Tensor &whole, std::vector<Tensor> &outputs) {
@@ -119,7 +120,7 @@ Tensor Collective::gatherFor(size_t member) {
     }
   }
   call.rank = group[member];
-  LocalTensor::Shape shape = inputs[member]->shape;
+  Shape shape = inputs[member]->shape;
   shape[dim] = to.size();
   int64_t outer = 1, inner = 1;
   for (unsigned i = 0; i < shape.size(); ++i)
@@ -142,7 +143,7 @@ Tensor Collective::gatherFor(size_t member) {
     while (int64_t(data.size()) < (o + 1) * to.size() * inner)
       data.push_back(garbage(call, data.size()));
   }
-  return std::make_shared<const LocalTensor>(std::move(shape), std::move(data));
+  return std::make_shared<const LocalTensor>(shape, std::move(data));
 }
 
 void Collective::gather(std::vector<Tensor> &outputs) {
@@ -150,7 +151,7 @@ void Collective::gather(std::vector<Tensor> &outputs) {
   if (!haveOneShape(dim))
     return;
   Hasher parts("gather");
-  parts.add(keyOf("parts")).add(uint64_t(dim));
+  parts.add(keyOf("parts", inputs)).add(uint64_t(dim));
   for (int64_t rank : group) {
     call.rank = rank;
     parts.add(call.part({0, dim}).digest);

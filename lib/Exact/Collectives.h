@@ -8,6 +8,9 @@ namespace layline::exact {
 
 bool isCollective(OpKind kind);
 
+/// The sum of tensors of one shape.
+Tensor sumOnce(const std::vector<Tensor> &addends, Memo &memo);
+
 /// Runs a collective of the ranks `group` on their `inputs`; `outputs` are
 /// theirs in the same order. On a fault `call` has it, with its rank.
 void runCollective(KernelCall &call, const std::vector<int64_t> &group,

@@ -1,5 +1,6 @@
 //===- Comparison.cpp - values of a program and of the reference ----------===//
 #include "Comparison.h"
+#include "Collectives.h"
 #include <algorithm>
 
 using namespace layline;
@@ -90,13 +91,13 @@ void Matcher::matchNames() {
 }
 
 /// Only where both have as many such ops, on as many operands: an op that was
-/// split up or repeated has no counterpart.
+/// split up or repeated has no counterpart. Weights may stand in any order.
 void Matcher::matchPlaces() {
   using Key = std::tuple<std::string, OpKind, size_t>;
   auto collect = [](const Program &p) {
     std::map<Key, std::vector<const Op *>> ops;
     for (const Op &op : p.ops)
-      if (!op.place.empty())
+      if (!op.place.empty() && op.kind != OpKind::Weight)
         ops[{op.place, op.kind, op.operands.size()}].push_back(&op);
     return ops;
   };
@@ -136,7 +137,7 @@ public:
   ValueComparison(const Computed &computed, const LocalTensor &reference,
                   ValueId referenceValue, const RunLayouts &referenceLayouts)
       : computed(computed), reference(reference),
-        covered(reference.values->size()) {
+        covered(reference.values.size()) {
     for (unsigned dim = 0; dim < reference.shape.size(); ++dim)
       wholes.push_back(&referenceLayouts.part(referenceValue, dim, 0));
   }
@@ -146,6 +147,7 @@ public:
 private:
   std::optional<Difference> compare(int64_t rank, const LocalTensor &tensor);
   bool isWhole(int64_t rank) const;
+  bool isCopy(int64_t rank, int64_t other) const;
   Tensor takeSum(int64_t rank, const std::vector<unsigned> &owes) const;
   std::vector<int64_t> getElement(size_t index) const;
 
@@ -176,17 +178,24 @@ bool ValueComparison::isWhole(int64_t rank) const {
 /// Null if the addends do not fit together.
 Tensor ValueComparison::takeSum(int64_t rank,
                                 const std::vector<unsigned> &owes) const {
-  const Program &program = computed.layouts.getProgram();
-  LocalTensor::Data sum(computed.ranks[rank]->count());
-  for (int64_t member : program.group(rank, owes)) {
-    const LocalTensor &addend = *computed.ranks[member];
-    if (addend.shape != computed.ranks[rank]->shape)
+  std::vector<Tensor> addends;
+  for (int64_t member : computed.layouts.getProgram().group(rank, owes)) {
+    addends.push_back(computed.tensors.ranks[member]);
+    if (addends.back()->shape != addends.front()->shape)
       return nullptr;
-    for (size_t i = 0; i < sum.size(); ++i)
-      sum[i] = add(sum[i], addend.data()[i]);
   }
-  return std::make_shared<const LocalTensor>(computed.ranks[rank]->shape,
-                                             std::move(sum));
+  return sumOnce(addends, computed.memo);
+}
+
+/// Whether two ranks are known to hold the same of the value.
+bool ValueComparison::isCopy(int64_t rank, int64_t other) const {
+  if (computed.tensors.ranks[rank] != computed.tensors.ranks[other])
+    return false;
+  for (unsigned dim = 0; dim < wholes.size(); ++dim)
+    if (computed.layouts.part(computed.value, dim, rank).digest !=
+        computed.layouts.part(computed.value, dim, other).digest)
+      return false;
+  return true;
 }
 
 std::optional<Difference> ValueComparison::compare(int64_t rank,
@@ -229,14 +238,17 @@ std::optional<Difference> ValueComparison::find() {
     if (axis >= program.axes.size())
       return Difference{0, {}, "owes a sum over an axis that is not there"};
   bool isCovered = false;
-  for (int64_t rank = 0; rank < int64_t(computed.ranks.size()); ++rank) {
-    Tensor tensor = computed.ranks[rank];
+  for (int64_t rank = 0; rank < int64_t(computed.tensors.ranks.size());
+       ++rank) {
+    Tensor tensor = computed.tensors.ranks[rank];
     if (!owes.empty()) {
       if (program.group(rank, owes).front() != rank)
         continue; // its group was looked at
       tensor = takeSum(rank, owes);
       if (!tensor)
         return Difference{rank, {}, "owes a sum of parts that do not fit"};
+    } else if (rank > 0 && isCopy(rank, rank - 1)) {
+      continue;
     }
     if (isWhole(rank) && tensor->digest == reference.digest) {
       isCovered = true;
@@ -259,10 +271,34 @@ Correspondence exact::findCorrespondence(const Program &program,
   return Matcher(program, reference).match();
 }
 
+/// Everything that decides the comparison.
+static Digest factOf(const Computed &computed, const LocalTensor &reference,
+                     ValueId referenceValue,
+                     const RunLayouts &referenceLayouts) {
+  const Program &program = computed.layouts.getProgram();
+  Hasher hasher("equal");
+  hasher.add(computed.tensors.digest).add(reference.digest);
+  for (const Axis &axis : program.axes)
+    hasher.add(uint64_t(axis.size));
+  for (unsigned axis : program.values[computed.value].owes)
+    hasher.add(uint64_t(axis));
+  for (unsigned dim = 0; dim < reference.shape.size(); ++dim)
+    hasher.add(computed.layouts.digest(computed.value, dim))
+        .add(referenceLayouts.digest(referenceValue, dim));
+  return hasher.digest();
+}
+
 std::optional<Difference>
 exact::findDifference(const Computed &computed, const LocalTensor &reference,
                       ValueId referenceValue,
                       const RunLayouts &referenceLayouts) {
-  return ValueComparison(computed, reference, referenceValue, referenceLayouts)
-      .find();
+  Digest fact = factOf(computed, reference, referenceValue, referenceLayouts);
+  if (computed.memo.isKnown(fact))
+    return std::nullopt;
+  std::optional<Difference> difference =
+      ValueComparison(computed, reference, referenceValue, referenceLayouts)
+          .find();
+  if (!difference)
+    computed.memo.note(fact);
+  return difference;
 }

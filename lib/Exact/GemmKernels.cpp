@@ -14,7 +14,7 @@ static Element dot(const Element *a, const Element *b, int64_t count) {
 void exact::linearKernel(KernelCall &call) {
   const LocalTensor &x = call.in(0), &w = call.in(1);
   int64_t in = w.dim(1), out = w.dim(0);
-  LocalTensor::Shape shape = x.shape;
+  Shape shape = x.shape;
   shape.back() = out;
   int64_t rows = 1;
   for (size_t dim = 0; dim + 1 < shape.size(); ++dim)
@@ -27,7 +27,7 @@ void exact::linearKernel(KernelCall &call) {
       if (call.operands.size() == 3)
         y = add(y, call.in(2).data()[o]);
     }
-  call.set(std::move(shape), std::move(data));
+  call.set(shape, std::move(data));
 }
 
 void exact::expertsKernel(KernelCall &call) {

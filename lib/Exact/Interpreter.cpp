@@ -1,104 +1,14 @@
 //===- Interpreter.cpp - a program on all ranks, exactly ------------------===//
 #include "layline/Exact/Interpreter.h"
 #include "Collectives.h"
-#include "Layouts.h"
+#include "Prepared.h"
 
 using namespace layline;
 using namespace layline::exact;
 
-namespace {
-
-void addRope(const RopeTable &table, Hasher &hasher) {
-  auto addNumbers = [&](const RopeTable::Numbers &numbers) {
-    hasher.add(numbers.factor).add(uint64_t(numbers.inverseFrequencies.size()));
-    for (double frequency : numbers.inverseFrequencies)
-      hasher.add(frequency);
-  };
-  hasher.add(uint64_t(table.isInterleaved)).add(uint64_t(table.longAbove));
-  addNumbers(table.numbers);
-  hasher.add(uint64_t(table.longNumbers.has_value()));
-  if (table.longNumbers)
-    addNumbers(*table.longNumbers);
-}
-
-/// Everything but operands and coordinates that results depend on.
-Digest signatureOf(const Op &op) {
-  const Attributes &attrs = op.attrs;
-  Hasher hasher("op");
-  hasher.add(uint64_t(op.kind)).add(uint64_t(attrs.role)).add(attrs.input);
-  const StoredTensor &stored = attrs.weight;
-  hasher.add(stored.key).add(stored.shape).add(uint64_t(stored.isStacked));
-  if (stored.rows)
-    hasher.add(uint64_t(stored.rows->begin)).add(uint64_t(stored.rows->size));
-  for (const std::string *text :
-       {&attrs.function, &attrs.format, &attrs.from, &attrs.to, &attrs.plane})
-    hasher.add(*text);
-  for (double number : {attrs.eps, attrs.weightOffset, attrs.factor})
-    hasher.add(number);
-  if (attrs.rope)
-    addRope(*attrs.rope, hasher);
-  for (int64_t number :
-       {attrs.layer, int64_t(attrs.isCausal), attrs.window.value_or(-1),
-        attrs.topK, int64_t(attrs.renormalize), int64_t(attrs.dim), attrs.root})
-    hasher.add(uint64_t(number));
-  return hasher.digest();
-}
-
-} // namespace
-
-struct Interpreter::Prepared {
-  /// Two dimensions of which every rank holds as much; only those whose layouts
-  /// differ have to be looked at.
-  struct Check {
-    DimRef a, b;
-    unsigned idA, idB;
-  };
-  struct Flat {
-    unsigned flat, outer, inner;
-  };
-  struct PreparedOp {
-    Digest signature;
-    std::vector<Check> checks;
-    std::vector<Flat> flats;
-    std::vector<ValueId> lastUses; ///< values that nobody needs afterwards
-  };
-
-  explicit Prepared(const SampledProgram &sampled);
-
-  const SampledProgram &sampled;
-  DimTable table;
-  std::vector<PreparedOp> ops;
-};
-
-Interpreter::Prepared::Prepared(const SampledProgram &sampled)
-    : sampled(sampled), table(sampled), ops(sampled.program->ops.size()) {
-  const Program &program = *sampled.program;
-  std::vector<size_t> lastUse(program.values.size(), 0);
-  for (size_t index = 0; index < ops.size(); ++index) {
-    const Op &op = program.ops[index];
-    if (!sampled.faults[index].empty())
-      break; // no run gets further
-    PreparedOp &own = ops[index];
-    own.signature = signatureOf(op);
-    OpDims dims = describeDims(program, op);
-    auto id = [&](DimRef ref) { return table.id(valueOf(op, ref), ref.dim); };
-    for (const OpDims::Same &same : dims.same)
-      if (same.isLocal && id(same.a) != id(same.b))
-        own.checks.push_back({same.a, same.b, id(same.a), id(same.b)});
-    for (const OpDims::Flat &flat : dims.flats)
-      own.flats.push_back({id(flat.flat), id(flat.outer), id(flat.inner)});
-    for (ValueId value : op.operands)
-      lastUse[value] = index;
-    for (ValueId value : op.results)
-      lastUse[value] = index;
-  }
-  for (ValueId value = 0; value < lastUse.size() && !ops.empty(); ++value)
-    ops[lastUse[value]].lastUses.push_back(value);
-}
-
 class Interpreter::Executor {
 public:
-  Executor(const Prepared &prepared, const Run &run, Memo &memo,
+  Executor(const PreparedProgram &prepared, const Run &run, Memo &memo,
            const Observer &observe)
       : prepared(prepared), program(*prepared.sampled.program), run(run),
         memo(memo), observe(observe), layouts(prepared.table, run),
@@ -109,28 +19,35 @@ public:
 private:
   /// Runs one op on all ranks; false after a fault.
   bool runOp(size_t index);
-  bool check(const Prepared::PreparedOp &op, KernelCall &call);
+  bool check(const PreparedProgram::PreparedOp &op, KernelCall &call);
   bool runLocal(KernelCall &call);
+  Tensor compute(KernelCall &call, const Digest &key, size_t result);
   bool runTogether(KernelCall &call);
   bool checkResult(KernelCall &call, size_t result);
+  Digest keyOnRanks(const KernelCall &call) const;
   bool fail(const KernelCall &call) {
     execution.fault = {call.opIndex, call.rank, call.fault};
     return false;
   }
 
-  const Prepared &prepared;
+  const PreparedProgram &prepared;
   const Program &program;
   const Run &run;
   Memo &memo;
   const Observer &observe;
   RunLayouts layouts;
   int64_t ranks;
-  std::vector<std::vector<Tensor>> values; ///< by value and rank
+  std::vector<RankValue> values;
+  /// Results of the op that runs, by result and rank.
+  std::vector<Tensor> results[2];
+  /// Results of the op on the ranks before.
+  std::vector<std::pair<Digest, Tensor>> recent;
+  size_t nextRecent = 0;
   Execution execution;
 };
 
 /// Whether what the rank holds of the operands and results fits together.
-bool Interpreter::Executor::check(const Prepared::PreparedOp &op,
+bool Interpreter::Executor::check(const PreparedProgram::PreparedOp &op,
                                   KernelCall &call) {
   auto text = [](DimRef ref, const DimPart &part) {
     std::string text = describe(ref) + " has " +
@@ -139,18 +56,19 @@ bool Interpreter::Executor::check(const Prepared::PreparedOp &op,
                ? text
                : text + " (from " + std::to_string(part.labels.front()) + ")";
   };
-  for (size_t result = 0; result < call.op.results.size(); ++result)
+  for (size_t result = 0; !layouts.isSound() && result < call.op.results.size();
+       ++result)
     for (unsigned dim = 0; dim < call.dims(-1 - int(result)); ++dim)
       if (const DimPart &part = call.part({-1 - int(result), dim});
           !part.fault.empty())
         call.fail(part.fault);
-  for (const Prepared::Check &each : op.checks) {
+  for (const PreparedProgram::Check &each : op.checks) {
     const DimPart &a = layouts.part(each.idA, call.rank);
     const DimPart &b = layouts.part(each.idB, call.rank);
     if (!a.fits(b))
       call.fail(text(each.a, a) + ", " + text(each.b, b));
   }
-  for (const Prepared::Flat &flat : op.flats) {
+  for (const PreparedProgram::Flat &flat : op.flats) {
     const DimPart &whole = layouts.part(flat.flat, call.rank);
     const DimPart &outer = layouts.part(flat.outer, call.rank);
     const DimPart &inner = layouts.part(flat.inner, call.rank);
@@ -165,7 +83,7 @@ bool Interpreter::Executor::check(const Prepared::PreparedOp &op,
 
 /// Whether the result is as large as its layout says.
 bool Interpreter::Executor::checkResult(KernelCall &call, size_t result) {
-  const Tensor &tensor = values[call.op.results[result]][call.rank];
+  const Tensor &tensor = results[result][call.rank];
   for (unsigned dim = 0; dim < tensor->shape.size(); ++dim) {
     const DimPart &part = call.part({-1 - int(result), dim});
     if (tensor->dim(dim) != part.size())
@@ -177,33 +95,52 @@ bool Interpreter::Executor::checkResult(KernelCall &call, size_t result) {
 }
 
 bool Interpreter::Executor::runLocal(KernelCall &call) {
+  Hasher prefix("result");
+  prefix.add(call.signature);
+  recent.clear();
   for (call.rank = 0; call.rank < ranks; ++call.rank) {
+    Hasher hasher = prefix;
     call.operands.clear();
-    Hasher hasher("result");
-    hasher.add(call.signature);
     for (ValueId operand : call.op.operands) {
-      call.operands.push_back(values[operand][call.rank]);
+      call.operands.push_back(values[operand]->ranks[call.rank]);
       hasher.add(call.operands.back()->digest);
     }
     if (!check(prepared.ops[call.opIndex], call))
       return fail(call);
     addCoordinates(call, hasher);
     for (size_t result = 0; result < call.op.results.size(); ++result) {
-      Digest key = Hasher(hasher).add(uint64_t(result)).digest();
-      Tensor &tensor = values[call.op.results[result]][call.rank];
-      tensor = memo.find(key);
-      if (!tensor) {
-        runKernel(call);
-        if (!call.fault.empty())
-          return fail(call);
-        tensor = call.results[result];
-        memo.insert(key, tensor);
-      }
-      if (!checkResult(call, result))
+      Digest key = hasher.add(uint64_t(result)).digest();
+      Tensor &tensor = results[result][call.rank];
+      tensor = compute(call, key, result);
+      if (!tensor || !checkResult(call, result))
         return fail(call);
     }
   }
   return true;
+}
+
+/// The result of this key: of a rank before, of the memo, or new.
+Tensor Interpreter::Executor::compute(KernelCall &call, const Digest &key,
+                                      size_t result) {
+  // Few ranks hold different data of a value; further ones are looked up.
+  constexpr size_t kRecent = 4;
+  for (const auto &known : recent)
+    if (known.first == key)
+      return known.second;
+  bool isLasting = call.op.kind == OpKind::Weight;
+  Tensor tensor = memo.find(key, isLasting);
+  if (!tensor) {
+    runKernel(call);
+    if (!call.fault.empty())
+      return nullptr;
+    tensor = call.results[result];
+    memo.insert(key, tensor, isLasting);
+  }
+  if (recent.size() < kRecent)
+    recent.emplace_back(key, tensor);
+  else
+    recent[nextRecent++ % kRecent] = {key, tensor};
+  return tensor;
 }
 
 bool Interpreter::Executor::runTogether(KernelCall &call) {
@@ -211,25 +148,44 @@ bool Interpreter::Executor::runTogether(KernelCall &call) {
     if (!check(prepared.ops[call.opIndex], call))
       return fail(call);
   std::vector<Tensor> inputs, outputs;
-  std::vector<Tensor> &results = values[call.op.results[0]];
   for (int64_t first = 0; first < ranks; ++first) {
-    if (results[first])
+    if (results[0][first])
       continue; // as a member of an earlier one's group
     std::vector<int64_t> group = program.group(first, call.attrs().axes);
     inputs.clear();
     for (int64_t member : group)
-      inputs.push_back(values[call.op.operands[0]][member]);
+      inputs.push_back(values[call.op.operands[0]]->ranks[member]);
     runCollective(call, group, inputs, outputs);
     if (!call.fault.empty())
       return fail(call);
     for (size_t member = 0; member < group.size(); ++member) {
       call.rank = group[member];
-      results[call.rank] = outputs[member];
+      results[0][call.rank] = outputs[member];
       if (!checkResult(call, 0))
         return fail(call);
     }
   }
   return true;
+}
+
+/// What the op depends on, ranks and layouts together.
+Digest Interpreter::Executor::keyOnRanks(const KernelCall &call) const {
+  const PreparedProgram::PreparedOp &own = prepared.ops[call.opIndex];
+  Hasher hasher("op on ranks");
+  hasher.add(own.signature).add(own.groups);
+  hasher.add(uint64_t(run.tokens)).add(uint64_t(run.past));
+  hasher.add(uint64_t(run.base));
+  auto addLayout = [&](ValueId value) {
+    for (unsigned dim = 0; dim < layouts.dims(value); ++dim)
+      hasher.add(layouts.digest(value, dim));
+  };
+  for (ValueId operand : call.op.operands) {
+    hasher.add(values[operand]->digest);
+    addLayout(operand);
+  }
+  for (ValueId result : call.op.results)
+    addLayout(result);
+  return hasher.digest();
 }
 
 bool Interpreter::Executor::runOp(size_t index) {
@@ -240,11 +196,31 @@ bool Interpreter::Executor::runOp(size_t index) {
   call.fault = prepared.sampled.faults[index];
   if (!call.fault.empty())
     return fail(call);
-  for (ValueId result : op.results)
-    values[result].resize(ranks);
+  execution.operations += ranks;
+  // Garbage is another one in every op.
+  bool isShared = layouts.isSound() && !prepared.ops[index].mayShowGarbage;
+  Digest key = isShared ? keyOnRanks(call) : Digest{};
+  auto keyOf = [&](size_t result) {
+    return Hasher("result").add(key).add(uint64_t(result)).digest();
+  };
+  bool isKnown = isShared;
+  for (size_t result = 0; isKnown && result < op.results.size(); ++result) {
+    values[op.results[result]] = memo.findOnRanks(keyOf(result));
+    isKnown = values[op.results[result]] != nullptr;
+  }
+  if (isKnown)
+    return true;
+  for (size_t result = 0; result < op.results.size(); ++result)
+    results[result].assign(ranks, nullptr);
   if (!(isCollective(op.kind) ? runTogether(call) : runLocal(call)))
     return false;
-  execution.operations += ranks;
+  for (size_t result = 0; result < op.results.size(); ++result) {
+    auto value =
+        std::make_shared<const RankTensors>(std::move(results[result]));
+    values[op.results[result]] = value;
+    if (isShared)
+      memo.insertOnRanks(keyOf(result), std::move(value));
+  }
   return true;
 }
 
@@ -253,16 +229,17 @@ Execution Interpreter::Executor::execute() {
     if (!runOp(index))
       break;
     for (ValueId result : program.ops[index].results)
-      if (observe && !observe({index, result, values[result], layouts}))
+      if (observe && !observe({index, result, *values[result], layouts, memo}))
         return std::move(execution);
     for (ValueId value : prepared.ops[index].lastUses)
-      values[value] = {};
+      values[value] = nullptr;
   }
   return std::move(execution);
 }
 
 Interpreter::Interpreter(const SampledProgram &sampled)
-    : prepared(std::make_unique<const Prepared>(sampled)) {}
+    : prepared(std::make_unique<const PreparedProgram>(sampled)) {}
+Interpreter::Interpreter(Interpreter &&) noexcept = default;
 Interpreter::~Interpreter() = default;
 
 Execution Interpreter::run(const Run &run, Memo &memo,

@@ -14,24 +14,15 @@ unsigned KernelCall::dims(int tensor) const {
   return layouts.dims(valueOf(op, {tensor, 0}));
 }
 
-LocalTensor::Shape KernelCall::resultShape(int result) const {
-  LocalTensor::Shape shape;
+Shape KernelCall::resultShape(int result) const {
+  Shape shape;
   for (unsigned dim = 0; dim < dims(-1 - result); ++dim)
     shape.push_back(part({-1 - result, dim}).size());
   return shape;
 }
 
-void KernelCall::set(LocalTensor::Shape shape, LocalTensor::Data data,
-                     int result) {
-  results[result] =
-      std::make_shared<const LocalTensor>(std::move(shape), std::move(data));
-}
-
-static int64_t product(const LocalTensor::Shape &shape) {
-  int64_t count = 1;
-  for (int64_t dim : shape)
-    count *= dim;
-  return count;
+void KernelCall::set(const Shape &shape, LocalTensor::Data data, int result) {
+  results[result] = std::make_shared<const LocalTensor>(shape, std::move(data));
 }
 
 Element exact::garbage(const KernelCall &call, uint64_t index) {
@@ -52,7 +43,7 @@ bool exact::isSampled(const KernelCall &call, ValueId value, Element index) {
 Tensor exact::take(const KernelCall &call, const LocalTensor &from,
                    unsigned dim, const std::vector<int64_t> &positions,
                    int64_t size) {
-  LocalTensor::Shape shape = from.shape;
+  Shape shape = from.shape;
   shape[dim] = size;
   int64_t outer = 1, inner = 1;
   for (unsigned i = 0; i < dim; ++i)
@@ -69,7 +60,7 @@ Tensor exact::take(const KernelCall &call, const LocalTensor &from,
     while (int64_t(data.size()) < (o + 1) * size * inner)
       data.push_back(garbage(call, data.size()));
   }
-  return std::make_shared<const LocalTensor>(std::move(shape), std::move(data));
+  return std::make_shared<const LocalTensor>(shape, std::move(data));
 }
 
 /// The elements of the result's part, wherever the operand has them: slice,
@@ -89,17 +80,16 @@ void exact::partKernel(KernelCall &call) {
 }
 
 void exact::reshapeKernel(KernelCall &call) {
-  LocalTensor::Shape shape = call.resultShape();
-  if (call.require(product(shape) == call.in(0).count(),
+  Shape shape = call.resultShape();
+  if (call.require(shape.product() == call.in(0).count(),
                    "heads and width do not make up the flat dimension"))
-    call.results[0] =
-        std::make_shared<const LocalTensor>(call.in(0), std::move(shape));
+    call.results[0] = std::make_shared<const LocalTensor>(call.in(0), shape);
 }
 
 void exact::relabelKernel(KernelCall &call) {
   const LocalTensor &from = call.in(0);
-  LocalTensor::Shape shape = call.resultShape();
-  int64_t count = product(shape);
+  Shape shape = call.resultShape();
+  int64_t count = shape.product();
   bool isFlat = shape.size() != from.shape.size();
   LocalTensor::Data data(count);
   for (int64_t i = 0; i < count; ++i) {
@@ -117,7 +107,7 @@ void exact::relabelKernel(KernelCall &call) {
     }
     data[i] = isThere ? from.data()[at] : garbage(call, i);
   }
-  call.set(std::move(shape), std::move(data));
+  call.set(shape, std::move(data));
 }
 
 void exact::addCoordinates(const KernelCall &call, Hasher &key) {
@@ -156,7 +146,8 @@ void exact::addCoordinates(const KernelCall &call, Hasher &key) {
     return addPart(0, 2);
   case OpKind::SplitHeads:
   case OpKind::MergeHeads:
-    key.add(call.resultShape());
+    for (unsigned dim = 0; dim < call.dims(-1); ++dim)
+      key.add(uint64_t(call.part({-1, dim}).size()));
     return;
   case OpKind::Attention:
     for (int operand : {0, 1, 2})

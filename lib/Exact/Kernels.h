@@ -34,9 +34,9 @@ public:
   const DimPart &part(DimRef ref) const;
   unsigned dims(int tensor) const;
   /// Local shape of a result, as stored.
-  LocalTensor::Shape resultShape(int result = 0) const;
+  Shape resultShape(int result = 0) const;
 
-  void set(LocalTensor::Shape shape, LocalTensor::Data data, int result = 0);
+  void set(const Shape &shape, LocalTensor::Data data, int result = 0);
   void fail(std::string why) {
     if (fault.empty())
       fault = std::move(why);

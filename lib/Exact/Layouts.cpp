@@ -42,8 +42,17 @@ DimTable::DimTable(const SampledProgram &sampled) : sampled(sampled) {
 }
 
 RunLayouts::RunLayouts(const DimTable &table, const Run &run) : table(table) {
-  for (const DimTable::Dim &dim : table.getDims())
+  for (const DimTable::Dim &dim : table.getDims()) {
     parts.push_back(getParts(dim, run));
+    Hasher hasher("parts of the ranks");
+    hasher.add(uint64_t(
+        evaluateExtent(*dim.extent, run.tokens, run.past).value_or(-1)));
+    for (const DimPart &part : parts.back()) {
+      sound &= part.fault.empty();
+      hasher.add(part.digest);
+    }
+    digests.push_back(hasher.digest());
+  }
 }
 
 std::vector<DimPart> RunLayouts::getParts(const DimTable::Dim &dim,

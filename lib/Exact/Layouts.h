@@ -42,6 +42,12 @@ public:
   unsigned dims(ValueId value) const {
     return getProgram().values[value].shape.size();
   }
+  /// Of the whole extent and the parts of all ranks.
+  const Digest &digest(ValueId value, unsigned dim) const {
+    return digests[table.id(value, dim)];
+  }
+  /// No part has a fault.
+  bool isSound() const { return sound; }
   const Program &getProgram() const { return *table.getSampled().program; }
 
 private:
@@ -50,6 +56,8 @@ private:
   const DimTable &table;
   /// By dimension; one part alone where all ranks hold the same.
   std::vector<std::vector<DimPart>> parts;
+  std::vector<Digest> digests; ///< by dimension
+  bool sound = true;
 };
 
 } // namespace layline::exact

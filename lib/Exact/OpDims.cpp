@@ -1,5 +1,6 @@
 //===- OpDims.cpp - which dimensions of an op are the same ----------------===//
 #include "OpDims.h"
+#include "layline/Exact/Memo.h"
 #include <algorithm>
 
 using namespace layline;
@@ -355,5 +356,7 @@ std::string exact::findMalformed(const Program &program, const Op &op) {
     for (ValueId id : *ids)
       if (id >= program.values.size())
         return "names value " + std::to_string(id) + ", which is not there";
+      else if (program.values[id].shape.size() > Shape::kMostDims)
+        return "has a value of more than four dimensions";
   return "";
 }

@@ -6,11 +6,31 @@
 using namespace layline;
 using namespace layline::exact;
 
+/// What layline::getSegments expects, checked, for programs may be wrong.
+static bool canSplit(const Partition &partition, int64_t items) {
+  switch (partition.kind) {
+  case Partition::Kind::Cyclic:
+    return partition.argument >= 1;
+  case Partition::Kind::Owner:
+    return int64_t(partition.owners.size()) == items;
+  case Partition::Kind::Readers:
+    return items == 0 ||
+           (partition.argument >= items && partition.argument % items == 0);
+  case Partition::Kind::Block:
+  case Partition::Kind::Zigzag:
+    return true;
+  }
+  return false;
+}
+
 Link exact::makeLink(unsigned axis, const Partition &partition) {
   Link link;
   link.axis = axis;
   link.segments = std::make_shared<const SegmentFunction>(
       [partition](int64_t items, int64_t ranks, int64_t coordinate) {
+        // A segment that is not there makes a fault of it.
+        if (!canSplit(partition, items))
+          return std::vector<Segment>{{items, 1}};
         return getSegments(partition, items, ranks, coordinate);
       });
   link.identity = Hasher("partition")

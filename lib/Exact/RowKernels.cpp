@@ -15,7 +15,7 @@ void exact::normKernel(KernelCall &call) {
   Element perElement = inverse(Element(width));
   Hasher function(isLayer ? "layer norm" : "norm");
   function.add(call.attrs().function).add(call.attrs().eps);
-  LocalTensor::Data data(x.values->begin(), x.values->end());
+  LocalTensor::Data data(x.values);
   for (int64_t r = 0; r < rows; ++r) {
     Element *y = data.data() + r * width;
     if (isLayer) {
@@ -89,8 +89,14 @@ void exact::ropeKernel(KernelCall &call) {
       pairFeatures(call, numbers.inverseFrequencies);
   if (!call.fault.empty())
     return;
+  // Of the frequencies only some are run; so every rotation knows them all.
   Hasher cosine("rope cosine"), sine("rope sine");
-  LocalTensor::Data data(x.values->begin(), x.values->end());
+  for (Hasher *hasher : {&cosine, &sine}) {
+    hasher->add(numbers.factor);
+    for (double frequency : numbers.inverseFrequencies)
+      hasher->add(frequency);
+  }
+  LocalTensor::Data data(x.values);
   for (int64_t t = 0; t < x.dim(0); ++t)
     for (int64_t i = 0; i < width; ++i) {
       const Feature &feature = features[i];
@@ -99,7 +105,6 @@ void exact::ropeKernel(KernelCall &call) {
       auto rotation = [&](Hasher hasher) {
         return hasher.add(positions.data()[t])
             .add(feature.inverseFrequency)
-            .add(numbers.factor)
             .element();
       };
       Element c = rotation(cosine), s = rotation(sine);
@@ -179,11 +184,11 @@ void exact::quantizeKernel(KernelCall &call) {
     for (int64_t i = 0; i < width; ++i)
       values[r * width + i] = Hasher(function).add(row[i]).element();
   }
-  LocalTensor::Shape scaleShape = x.shape;
+  Shape scaleShape = x.shape;
   scaleShape.back() = 1;
   call.set(x.shape, std::move(values), 0);
   if (call.require(rows * width == x.count() &&
                        call.resultShape(1) == scaleShape,
                    "the scales are not one a row"))
-    call.set(std::move(scaleShape), std::move(scales), 1);
+    call.set(scaleShape, std::move(scales), 1);
 }

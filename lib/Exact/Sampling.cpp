@@ -134,6 +134,8 @@ bool Sampler::closeRotation(const DimClasses::Rotation &rotation) {
   if (2 * pairs > width)
     return false; // its op will say so
   bool isChanged = 2 * pairs < width && add(rotation.node, 2 * pairs);
+  if (pairs > 0)
+    isChanged |= add(rotation.node, 2 * pairs - 1);
   const std::set<int64_t> elements = get(rotation.node).elements;
   for (int64_t i : elements) {
     if (i >= 2 * pairs)

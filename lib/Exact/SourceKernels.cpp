@@ -13,7 +13,7 @@ using namespace layline::exact;
 /// garbage.
 template <typename Function>
 static void generate(KernelCall &call, const Function &element) {
-  LocalTensor::Shape shape = call.resultShape();
+  Shape shape = call.resultShape();
   std::vector<const DimPart *> parts;
   int64_t count = 1;
   for (unsigned dim = 0; dim < shape.size(); ++dim) {
@@ -33,7 +33,7 @@ static void generate(KernelCall &call, const Function &element) {
     }
     data[i] = isPadding ? garbage(call, i) : element(labels);
   }
-  call.set(std::move(shape), std::move(data));
+  call.set(shape, std::move(data));
 }
 
 static Element hashed(Hasher hasher, const std::vector<int64_t> &labels) {

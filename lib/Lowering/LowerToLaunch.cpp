@@ -87,7 +87,7 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
   auto plan = PlanOp::create(builder, module.getLoc(), "plan", target, dtype,
                              mesh.getAxes(), mesh.getSizes(),
                              facts.getDictionary(builder.getContext()),
-                             builder.getArrayAttr({}));
+                             builder.getArrayAttr({}), StringAttr());
   builder.setInsertionPointToEnd(&plan.getBody().emplaceBlock());
   PlanTables tables(plan);
   int64_t min = variants->front().min, max = variants->back().max;

@@ -103,6 +103,14 @@ void PlanPrinter::printHead() {
     json.field("name", plan.getTarget());
     json.field("dtype", getTypeName(plan.getDtype()));
   });
+  if (!plan.getProof())
+    return;
+  json.breakLine(2);
+  json.key("proof");
+  json.object([&] {
+    json.field("digest", *plan.getProof());
+    json.field("file", "proof.json");
+  });
 }
 
 void PlanPrinter::printSharedSections() {

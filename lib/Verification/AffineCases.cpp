@@ -8,6 +8,9 @@ using mlir::presburger::BoundType;
 using mlir::presburger::IntegerPolyhedron;
 using mlir::presburger::PresburgerSpace;
 
+/// Beyond, there is no answer in reasonable time.
+static constexpr size_t kMostCases = 256;
+
 bool AffineCases::Affine::isConstant() const {
   return llvm::all_of(terms, [](int64_t term) { return term == 0; });
 }
@@ -17,9 +20,17 @@ AffineCases::Affine AffineCases::combine(const Affine &a, int64_t scale,
   Affine sum;
   sum.terms.resize(std::max(a.terms.size(), b.terms.size()));
   for (size_t i = 0; i < sum.terms.size(); ++i)
-    sum.terms[i] = a.term(i) + scale * b.term(i);
-  sum.constant = a.constant + scale * b.constant;
+    hasOverflow |= __builtin_add_overflow(a.term(i), scaled(scale, b.term(i)),
+                                          &sum.terms[i]);
+  hasOverflow |= __builtin_add_overflow(a.constant, scaled(scale, b.constant),
+                                        &sum.constant);
   return sum;
+}
+
+int64_t AffineCases::scaled(int64_t scale, int64_t value) {
+  int64_t product = 0;
+  hasOverflow |= __builtin_mul_overflow(scale, value, &product);
+  return product;
 }
 
 AffineCases::Affine AffineCases::getVariable(unsigned index) {
@@ -59,8 +70,7 @@ AffineCases::Affine AffineCases::divide(Case &in, const Affine &dividend,
   for (auto [index, variable] : llvm::enumerate(in.variables)) {
     int64_t term = dividend.term(index);
     quotient.isRank &= term == 0 || variable.isRank;
-    quotient.isAtLeastZero &=
-        term == 0 || (term > 0 && variable.isAtLeastZero);
+    quotient.isAtLeastZero &= term == 0 || (term > 0 && variable.isAtLeastZero);
   }
   in.variables.push_back(std::move(quotient));
   return getVariable(in.variables.size() - 1);
@@ -92,26 +102,27 @@ std::optional<unsigned> AffineCases::multiply(Case &in, unsigned a,
 
 std::optional<AffineCases::Affine>
 AffineCases::multiply(Case &in, const Affine &a, const Affine &b) {
-  Affine product = combine({{}, a.constant * b.constant}, 0, {});
+  Affine product;
+  product.constant = scaled(a.constant, b.constant);
   auto add = [&](int64_t scale, unsigned variable) {
     product = combine(product, scale, getVariable(variable));
   };
   for (size_t i = 0; i < a.terms.size(); ++i) {
     if (a.terms[i] == 0)
       continue;
-    add(a.terms[i] * b.constant, i);
+    add(scaled(a.terms[i], b.constant), i);
     for (size_t j = 0; j < b.terms.size(); ++j) {
       if (b.terms[j] == 0)
         continue;
       std::optional<unsigned> variable = multiply(in, i, j);
       if (!variable)
         return std::nullopt;
-      add(a.terms[i] * b.terms[j], *variable);
+      add(scaled(a.terms[i], b.terms[j]), *variable);
     }
   }
   for (size_t j = 0; j < b.terms.size(); ++j)
     if (b.terms[j] != 0)
-      add(a.constant * b.terms[j], j);
+      add(scaled(a.constant, b.terms[j]), j);
   return product;
 }
 
@@ -129,6 +140,16 @@ bool AffineCases::expandLeaf(const Expr &expr, Case base,
   }
   cases.push_back(std::move(base));
   return true;
+}
+
+/// Whether the form is at least 0 by one of the conditions, as it is where the
+/// same choice comes up again.
+bool AffineCases::isKnown(const Case &in, const Affine &form) {
+  auto implies = [&](const Affine &condition) {
+    Affine rest = combine(form, -1, condition);
+    return rest.isConstant() && rest.constant >= 0;
+  };
+  return implies({}) || llvm::any_of(in.conditions, implies);
 }
 
 /// lhs (op) right.value, where `right` has the variables of both.
@@ -154,10 +175,10 @@ bool AffineCases::combineSides(Expr::Op op, const Affine &lhs, Case &right,
       return false;
     Affine dividend = lhs;
     if (op == Expr::Op::CeilDiv)
-      dividend.constant += rhs.constant - 1;
+      dividend = combine(lhs, 1, {{}, rhs.constant - 1});
     Affine quotient = divide(right, dividend, rhs.constant);
-    right.value = op == Expr::Op::Mod ? combine(lhs, -rhs.constant, quotient)
-                                      : quotient;
+    right.value =
+        op == Expr::Op::Mod ? combine(lhs, -rhs.constant, quotient) : quotient;
     break;
   }
   case Expr::Op::Min:
@@ -165,15 +186,15 @@ bool AffineCases::combineSides(Expr::Op op, const Affine &lhs, Case &right,
     // Left side taken if lhs <= rhs (min), lhs >= rhs (max).
     bool isMin = op == Expr::Op::Min;
     Affine leftWins = isMin ? combine(rhs, -1, lhs) : combine(lhs, -1, rhs);
-    if (leftWins.isConstant()) {
-      right.value = leftWins.constant >= 0 ? lhs : rhs;
+    Affine rightWins = combine({}, -1, leftWins);
+    rightWins.constant -= 1;
+    if (isKnown(right, leftWins) || isKnown(right, rightWins)) {
+      right.value = isKnown(right, leftWins) ? lhs : rhs;
       break;
     }
     Case other = right;
     right.conditions.push_back(leftWins);
     right.value = lhs;
-    Affine rightWins = combine({}, -1, leftWins);
-    rightWins.constant -= 1;
     other.conditions.push_back(rightWins);
     other.value = rhs;
     next.push_back(std::move(other));
@@ -201,6 +222,9 @@ bool AffineCases::expand(const Expr &expr, Case base,
     for (Case &right : rights)
       if (!combineSides(expr.op(), lhs, right, cases))
         return false;
+    hasTooManyCases |= cases.size() > kMostCases;
+    if (hasTooManyCases)
+      return false;
   }
   return true;
 }
@@ -241,34 +265,36 @@ bool AffineCases::isEmpty(const Case &in, const Affine &affine) {
 
 bool AffineCases::hasAffineForm(const Expr &expr) {
   llvm::SmallVector<Case, 8> cases;
-  return expand(expr, getStart(), cases);
+  hasTooManyCases = hasOverflow = false;
+  return expand(expr, getStart(), cases) || hasTooManyCases;
 }
 
 AffineCases::Answer AffineCases::prove(const Expr &lhs, Relation relation,
                                        const Expr &rhs,
                                        const std::vector<Expr> &given) {
   llvm::SmallVector<Case, 8> cases = {getStart()};
+  hasTooManyCases = hasOverflow = false;
   auto expandAll = [&](const Expr &expr) {
     llvm::SmallVector<Case, 8> next;
     for (Case &in : cases)
-      if (!expand(expr, std::move(in), next))
+      if (!expand(expr, std::move(in), next) || next.size() > kMostCases)
         return false;
     cases = std::move(next);
     return true;
   };
   for (const Expr &condition : given) {
     if (!expandAll(condition))
-      return Answer::NoAffineForm;
+      return Answer::Open;
     for (Case &in : cases)
       in.conditions.push_back(in.value);
   }
   if (!expandAll(lhs - rhs))
-    return Answer::NoAffineForm;
+    return Answer::Open;
   for (const Case &in : cases) {
     const Affine &value = in.value;
-    if (value.isConstant() && (value.constant == 0 ||
-                               (value.constant > 0 &&
-                                relation == Relation::AtLeast)))
+    if (value.isConstant() &&
+        (value.constant == 0 ||
+         (value.constant > 0 && relation == Relation::AtLeast)))
       continue;
     if (in.variables.empty())
       return Answer::Open;
@@ -280,5 +306,5 @@ AffineCases::Answer AffineCases::prove(const Expr &lhs, Relation relation,
         !isEmpty(in, combine(value, 1, {{}, -1})))
       return Answer::Open;
   }
-  return Answer::Holds;
+  return hasOverflow ? Answer::Open : Answer::Holds;
 }

@@ -33,14 +33,15 @@ public:
       : unknowns(std::move(unknowns)) {}
 
   enum class Relation { Equal, AtLeast };
-  enum class Answer { Holds, Open, NoAffineForm };
+  enum class Answer { Holds, Open };
 
   /// Whether lhs (==, >=) rhs for all values of the unknowns for which each of
   /// `given` is at least 0.
   Answer prove(const Expr &lhs, Relation relation, const Expr &rhs,
                const std::vector<Expr> &given = {});
 
-  /// Whether `prove` can say anything about the expression.
+  /// Whether the expression is of the form that `prove` takes; of others it
+  /// proves nothing.
   bool hasAffineForm(const Expr &expr);
 
   /// How often Presburger was asked.
@@ -74,19 +75,24 @@ private:
   bool expand(const Expr &expr, Case base, llvm::SmallVectorImpl<Case> &cases);
   bool expandLeaf(const Expr &expr, Case base,
                   llvm::SmallVectorImpl<Case> &cases) const;
-  static Affine combine(const Affine &a, int64_t scale, const Affine &b);
+  /// a + scale * b
+  Affine combine(const Affine &a, int64_t scale, const Affine &b);
+  int64_t scaled(int64_t scale, int64_t value);
   static Affine getVariable(unsigned index);
-  static Affine divide(Case &in, const Affine &dividend, int64_t divisor);
-  static std::optional<unsigned> multiply(Case &in, unsigned a, unsigned b);
-  static std::optional<Affine> multiply(Case &in, const Affine &a,
-                                        const Affine &b);
-  static bool combineSides(Expr::Op op, const Affine &lhs, Case &right,
-                           llvm::SmallVectorImpl<Case> &next);
+  Affine divide(Case &in, const Affine &dividend, int64_t divisor);
+  std::optional<unsigned> multiply(Case &in, unsigned a, unsigned b);
+  std::optional<Affine> multiply(Case &in, const Affine &a, const Affine &b);
+  bool isKnown(const Case &in, const Affine &form);
+  bool combineSides(Expr::Op op, const Affine &lhs, Case &right,
+                    llvm::SmallVectorImpl<Case> &next);
   /// Whether the case has no point at which `affine` >= 0.
   bool isEmpty(const Case &in, const Affine &affine);
 
   std::vector<Unknown> unknowns;
   int64_t queries = 0;
+  // Both end a proof as open.
+  bool hasTooManyCases = false;
+  bool hasOverflow = false;
 };
 
 } // namespace layline

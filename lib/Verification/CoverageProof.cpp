@@ -116,9 +116,8 @@ public:
 private:
   static bool meet(const std::vector<int64_t> &a,
                    const std::vector<int64_t> &b) {
-    return llvm::any_of(a, [&](int64_t rank) {
-      return llvm::is_contained(b, rank);
-    });
+    return llvm::any_of(
+        a, [&](int64_t rank) { return llvm::is_contained(b, rank); });
   }
 
   std::optional<Hole> find(int64_t tokens) const {
@@ -173,9 +172,8 @@ private:
 
   bool checkAxes(GridDim &dim) {
     for (Link &link : dim.links) {
-      auto axis = llvm::find_if(mesh, [&](const MeshAxis &axis) {
-        return axis.name == link.axis;
-      });
+      auto axis = llvm::find_if(
+          mesh, [&](const MeshAxis &axis) { return axis.name == link.axis; });
       if (axis == mesh.end()) {
         std::string names;
         for (const MeshAxis &known : mesh)

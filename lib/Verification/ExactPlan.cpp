@@ -1,5 +1,6 @@
 //===- ExactPlan.cpp - steps of a plan as an exact program ----------------===//
 #include "layline/Verification/ExactPlan.h"
+#include "plan/Error.h"
 #include "plan/Plan.h"
 #include <algorithm>
 #include <map>
@@ -110,7 +111,13 @@ const exact::Link &PlanProgram::linkOf(int range) {
     link = exact::makeLink(
         static_cast<unsigned>(plan.ranges[range].axis),
         [&plan = plan, range](int64_t items, int64_t, int64_t coordinate) {
-          return segmentsOf(plan, range, items, coordinate);
+          // The loader has tried other numbers of items: one that the
+          // expressions have no value for gives nobody anything.
+          try {
+            return segmentsOf(plan, range, items, coordinate);
+          } catch (const runtime::Error &) {
+            return std::vector<Segment>();
+          }
         });
   return *link;
 }

@@ -3,6 +3,7 @@
 #include "dialects/Decoder/Decoder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace layline;
@@ -57,11 +58,15 @@ static std::string print(Type type) {
   return text;
 }
 
-/// Where a person finds the op.
+/// File, line and column, if the op has them: its place in the model is said
+/// anyway.
 static std::string describe(Location loc) {
-  std::string text;
-  llvm::raw_string_ostream(text) << loc;
-  return text;
+  auto line = loc->findInstanceOf<FileLineColLoc>();
+  if (!line)
+    return {};
+  return llvm::sys::path::filename(line.getFilename().getValue()).str() + ":" +
+         std::to_string(line.getLine()) + ":" +
+         std::to_string(line.getColumn());
 }
 
 std::vector<unsigned>
@@ -225,6 +230,11 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
         attrs.to = print(element(op.getResult()));
         return OpKind::Cast;
       })
+      .Case([&](QuantizeOp op) {
+        attrs.format = stringifyQuantFormat(op.getFormat()).str();
+        return OpKind::Quantize;
+      })
+      .Case([](DequantizeOp) { return OpKind::Dequantize; })
       .Default([](Operation *) { return Result(); });
 }
 
@@ -238,6 +248,14 @@ std::optional<OpKind> ProgramBuilder::describeGrid(Operation &generic,
         attrs.dim = op.getDim();
         attrs.axes = getAxes(op.getAxisAttr());
         return OpKind::Slice;
+      })
+      .Case([&](PadOp op) {
+        attrs.dim = op.getDim();
+        return OpKind::Pad;
+      })
+      .Case([&](UnpadOp op) {
+        attrs.dim = op.getDim();
+        return OpKind::Unpad;
       })
       .Case([](AllReduceOp) { return OpKind::AllReduce; })
       .Case([&](ReduceScatterOp op) {
@@ -317,8 +335,8 @@ void ProgramBuilder::addInputs() {
                  : attrs.input == "input_ids" ? exact::InputRole::Ids
                                               : exact::InputRole::Values;
     exact::ValueId value = getValue(argument);
-    program.addOp(OpKind::Input, {}, {value}, std::move(attrs)).place =
-        "input " + program.ops.back().attrs.input;
+    std::string place = "input " + attrs.input;
+    program.addOp(OpKind::Input, {}, {value}, std::move(attrs)).place = place;
   }
 }
 

@@ -34,7 +34,10 @@ struct TailBuilder {
   int64_t limit;
 
   std::optional<Tail> checked(const Tail &tail) const {
-    if (tail.from > limit || tail.period > limit)
+    // Far from where sums and products of slopes would overflow.
+    constexpr int64_t kMostSlope = int64_t(1) << 31;
+    if (tail.from > limit || tail.period > limit || tail.slope > kMostSlope ||
+        tail.slope < -kMostSlope)
       return std::nullopt;
     return tail;
   }
@@ -67,6 +70,8 @@ struct TailBuilder {
     std::optional<int64_t> least = getLeastDifference(high, low, both);
     if (!least)
       return std::nullopt;
+    if (*least < -limit * gain)
+      return std::nullopt;
     if (*least < 0)
       both.from += (-*least + gain - 1) / gain * both.period;
     return checked(both);
@@ -81,9 +86,8 @@ struct TailBuilder {
     if (factor > limit)
       return std::nullopt;
     dividend.period *= factor;
-    dividend.slope = expr.op() == Expr::Op::Mod
-                         ? 0
-                         : dividend.slope * factor / divisor;
+    dividend.slope =
+        expr.op() == Expr::Op::Mod ? 0 : dividend.slope * factor / divisor;
     return checked(dividend);
   }
 
@@ -107,17 +111,19 @@ struct TailBuilder {
     switch (expr.op()) {
     case Expr::Op::Add:
       both.slope = left + right;
-      return both;
+      return checked(both);
     case Expr::Op::Sub:
       both.slope = left - right;
-      return both;
+      return checked(both);
     case Expr::Op::Mul: {
       bool leftIsScale = expr.operands()[0].isConstant();
       if (!leftIsScale && !expr.operands()[1].isConstant())
         return std::nullopt;
-      both.slope = leftIsScale ? expr.operands()[0].constant() * right
-                               : expr.operands()[1].constant() * left;
-      return both;
+      int64_t scale = expr.operands()[leftIsScale ? 0 : 1].constant();
+      if (__builtin_mul_overflow(scale, leftIsScale ? right : left,
+                                 &both.slope))
+        return std::nullopt;
+      return checked(both);
     }
     case Expr::Op::FloorDiv:
     case Expr::Op::CeilDiv:
@@ -135,8 +141,7 @@ struct TailBuilder {
 } // namespace
 
 std::optional<Tail> layline::getTail(const Expr &expr,
-                                     const std::string &symbol,
-                                     int64_t limit) {
+                                     const std::string &symbol, int64_t limit) {
   return TailBuilder{symbol, limit}.build(expr);
 }
 

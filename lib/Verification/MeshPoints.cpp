@@ -7,8 +7,8 @@ using namespace layline;
 
 void MeshPoints::add(const Links &links) {
   for (const Link &link : links)
-    if (llvm::none_of(axes,
-                      [&](const auto &axis) { return axis.first == link.axis; }))
+    if (llvm::none_of(
+            axes, [&](const auto &axis) { return axis.first == link.axis; }))
       axes.push_back({link.axis, link.ranks});
 }
 
@@ -63,8 +63,7 @@ layline::getLinkItems(const Link &link, int64_t items, int64_t rank) {
       held.push_back(item);
   };
   if (link.segments.empty()) {
-    for (Segment segment :
-         getSegments(link.partition, items, link.ranks, rank))
+    for (Segment segment : getSegments(link.partition, items, link.ranks, rank))
       add(segment.begin, segment.size);
     return held;
   }

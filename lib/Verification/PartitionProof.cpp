@@ -93,7 +93,7 @@ Proof layline::provePartition(const std::vector<SegmentExpr> &segments,
     proof = proveByRanks(segments, axis, ranks, symbolic);
   else if (std::string fault = findFaultAt(segments, axis, ranks, *items);
            fault.empty())
-    proof = Proof::good("periods");
+    proof = Proof::good("counted");
   else
     proof = Proof::bad(fault);
   proof.queries = symbolic.numQueries();
@@ -113,10 +113,9 @@ Proof layline::provePartition(const Partition &partition,
     if (!items)
       return Proof::bad("found readers of an unknown number of items, expected "
                         "a known one");
-    return proveReaders(
-        getReadersExpr(*items, partition.argument, ranks, rank), *items,
-        {getBlockExpr(partition.argument, ranks, rank)}, partition.argument,
-        axis, ranks);
+    return proveReaders(getReadersExpr(*items, partition.argument, ranks, rank),
+                        *items, {getBlockExpr(partition.argument, ranks, rank)},
+                        partition.argument, axis, ranks);
   default:
     return provePartition(getSegmentExprs(partition, count, ranks, rank), axis,
                           ranks, items);
@@ -125,8 +124,8 @@ Proof layline::provePartition(const Partition &partition,
 
 /// The first head that a rank holds and does not read, or the other way round.
 static std::string compareHeads(const std::vector<Run> &held,
-                                const std::vector<Run> &queries,
-                                int64_t items, int64_t group) {
+                                const std::vector<Run> &queries, int64_t items,
+                                int64_t group) {
   std::vector<int64_t> isRead(items, 0), isHeld(items, 0);
   for (const Run &run : queries)
     for (int64_t head = run.begin; head < run.begin + run.size; ++head)
@@ -171,9 +170,9 @@ Proof layline::proveReaders(const SegmentExpr &held, int64_t items,
   for (int64_t rank = 0; items > 0 && rank < ranks; ++rank) {
     auto own = getRuns({held}, axis, rank, items);
     auto reads = getRuns(queries, axis, rank, queryHeads);
-    std::string fault = own && reads ? compareHeads(*own, *reads, items,
-                                                    queryHeads / items)
-                                     : "has no begin or size";
+    std::string fault =
+        own && reads ? compareHeads(*own, *reads, items, queryHeads / items)
+                     : "has no begin or size";
     if (!fault.empty())
       return Proof::bad("rank " + std::to_string(rank) + " of \"" + axis +
                         "\" " + fault);
@@ -203,10 +202,10 @@ Proof layline::proveChain(const std::vector<Link> &links,
     for (size_t j = 0; j < i; ++j)
       if (links[j].axis == link.axis && link.ranks > 1)
         return Proof::bad("axis \"" + link.axis + "\" splits the items twice");
-    proof.add(link.segments.empty()
-                  ? provePartition(link.partition, link.axis, link.ranks, count)
-                  : provePartition(link.segments, link.axis, link.ranks,
-                                   count));
+    proof.add(
+        link.segments.empty()
+            ? provePartition(link.partition, link.axis, link.ranks, count)
+            : provePartition(link.segments, link.axis, link.ranks, count));
   }
   proof.seconds = watch.seconds();
   return proof;

@@ -70,8 +70,7 @@ SearchResult layline::searchCounts(const std::vector<SegmentExpr> &segments,
   bool isStrided = segments.front().stride > 0;
   int64_t repeated = 0; // counts in a row whose order is that a period before
   for (int64_t n = 0; n < limit; ++n) {
-    std::optional<std::vector<Run>> runs =
-        getAllRuns(segments, axis, ranks, n);
+    std::optional<std::vector<Run>> runs = getAllRuns(segments, axis, ranks, n);
     if (!runs)
       return {Outcome::NoValue, n, ""};
     std::string fault = findFault(*runs, n);

@@ -55,7 +55,7 @@ Links simplify(const Links &links) {
 }
 
 /// Link by link: the same part of the same part.
-bool proveEqual(const Links &first, const Links &second, Proof &proof) {
+bool proveLinksEqual(const Links &first, const Links &second, Proof &proof) {
   if (first.size() != second.size())
     return false;
   std::string method = "equal";
@@ -70,6 +70,12 @@ bool proveEqual(const Links &first, const Links &second, Proof &proof) {
   proof.method = method;
   proof.proved = true;
   return true;
+}
+
+/// As they are, or without what splits nothing.
+bool proveEqual(const Links &first, const Links &second, Proof &proof) {
+  return proveLinksEqual(first, second, proof) ||
+         proveLinksEqual(simplify(first), simplify(second), proof);
 }
 
 std::string countRows(size_t count) {
@@ -87,22 +93,22 @@ Proof openProof(int64_t last) {
 Proof layline::proveSameRows(const Links &first, const Links &second) {
   StopWatch watch;
   Proof proof;
-  Links a = simplify(first), b = simplify(second);
-  if (!proveEqual(a, b, proof)) {
-    Comparison comparison(a, b);
+  if (!proveEqual(first, second, proof)) {
+    Comparison comparison(simplify(first), simplify(second));
     int64_t last = 0, queries = proof.queries;
     std::optional<Difference> found = comparison.findSmallest(last);
     proof = openProof(last);
     if (found) {
       std::string name = comparison.getPoints().rankName(found->coordinates);
-      std::string text = comparison.introduce(found->tokens) + "on " + name;
-      proof.problem =
-          found->first && found->second
-              ? text + ", local row " + std::to_string(found->row) +
-                    " is token " + std::to_string(*found->first) + ", not " +
-                    std::to_string(*found->second)
-              : text + " there are " + countRows(found->firstSize) + ", not " +
-                    std::to_string(found->secondSize);
+      std::string text = comparison.introduce(found->tokens);
+      proof.problem = found->first && found->second
+                          ? text + "on " + name + ", local row " +
+                                std::to_string(found->row) + " is token " +
+                                std::to_string(*found->first) + ", not " +
+                                std::to_string(*found->second)
+                          : text + name + " has " +
+                                countRows(found->firstSize) + ", not " +
+                                std::to_string(found->secondSize);
     }
     proof.queries = queries;
   }
@@ -196,8 +202,7 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
   if (wrongPast && *wrongPast < 0)
     return Proof::bad("the offset of the positions is not past, as far as can "
                       "be proved");
-  Links a = simplify(rows), b = simplify(claim.rows);
-  bool isSame = proveEqual(a, b, proof);
+  bool isSame = proveEqual(rows, claim.rows, proof);
   if (wrongPast) {
     proof.proved = false;
     proof.method.clear();
@@ -205,7 +210,7 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
   // The smallest: a wrong row shows without a past, a wrong offset with it.
   int64_t last = 0;
   std::optional<Difference> found;
-  Comparison comparison(a, b);
+  Comparison comparison(rows, claim.rows);
   int64_t past = 0;
   if (!isSame)
     found = comparison.findSmallest(last);
@@ -215,7 +220,7 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
     // A single token: on the first rank that holds it.
     past = *wrongPast;
     comparison.getPoints().forEach([&](const auto &coordinates) {
-      std::optional<std::vector<int64_t>> own = getRows(a, 1, coordinates);
+      std::optional<std::vector<int64_t>> own = getRows(rows, 1, coordinates);
       if (!own || own->empty())
         return true;
       found = Difference{1, coordinates, 0, 0, 0, 1, 1};
@@ -224,18 +229,18 @@ Proof layline::provePositions(const Links &rows, const PositionClaim &claim) {
   }
   if (found && found->first && found->second) {
     int64_t offset = evaluate(claim.offset, {{"past", past}}).value_or(0);
-    proof.problem =
-        "with past = " + std::to_string(past) +
-        comparison.introduce(found->tokens).replace(0, 4, " and") + "on " +
-        comparison.getPoints().rankName(found->coordinates) + ", local row " +
-        std::to_string(found->row) + " is token " +
-        std::to_string(*found->first) + " at position " +
-        std::to_string(past + *found->first) + ", not " +
-        std::to_string(offset + *found->second);
-  } else if (found) {
-    proof.problem = comparison.introduce(found->tokens) + "on " +
+    proof.problem = "with past = " + std::to_string(past) +
+                    comparison.introduce(found->tokens).replace(0, 4, " and") +
+                    "on " +
                     comparison.getPoints().rankName(found->coordinates) +
-                    " there are " + countRows(found->firstSize) + " and " +
+                    ", local row " + std::to_string(found->row) + " is token " +
+                    std::to_string(*found->first) + " at position " +
+                    std::to_string(past + *found->first) + ", not " +
+                    std::to_string(offset + *found->second);
+  } else if (found) {
+    proof.problem = comparison.introduce(found->tokens) +
+                    comparison.getPoints().rankName(found->coordinates) +
+                    " has " + countRows(found->firstSize) + " and " +
                     std::to_string(found->secondSize) + " positions";
   }
   proof.seconds = watch.seconds();

@@ -37,8 +37,7 @@ layline::getAllRuns(const std::vector<SegmentExpr> &segments,
                     const std::string &axis, int64_t ranks, int64_t items) {
   std::vector<Run> all;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    std::optional<std::vector<Run>> runs =
-        getRuns(segments, axis, rank, items);
+    std::optional<std::vector<Run>> runs = getRuns(segments, axis, rank, items);
     if (!runs)
       return std::nullopt;
     all.insert(all.end(), runs->begin(), runs->end());

@@ -152,57 +152,34 @@ SymbolicParts::getChains() const {
   return chains;
 }
 
+/// Each item is period * stride + slot * block + place in one way, with a slot
+/// for each rank and a place below block. A rank that begins with its slot has
+/// this item as its number period * block + place, if it has as many.
 bool SymbolicParts::proveStrided(bool isReversed) {
   const SegmentExpr &part = segments.front();
-  if (part.block < 1 || part.stride < 1)
+  if (part.block < 1 || part.block > part.stride / ranks ||
+      part.stride != part.block * ranks)
     return false;
-  // item -> (rank, number on it) and back.
-  auto rankOf = [&](const Expr &item) {
-    Expr slot = floorDiv(mod(item, part.stride), part.block);
-    return isReversed ? Expr(ranks - 1) - slot : slot;
+  std::vector<AffineCases::Unknown> unknowns = {
+      {rank.name(), 0, ranks - 1, true},
+      {"period", 0, std::nullopt, false},
+      {"place", 0, part.block - 1, false}};
+  if (!items)
+    unknowns.push_back({"tokens", 0, std::nullopt, false});
+  AffineCases cases(std::move(unknowns));
+  Expr period = Expr::symbol("period"), place = Expr::symbol("place");
+  Expr slot = isReversed ? Expr(ranks - 1) - rank : rank;
+  Expr item = period * Expr(part.stride) + slot * Expr(part.block) + place;
+  Expr number = period * Expr(part.block) + place;
+  Expr isItem = count - 1 - item, isHeld = part.size - 1 - number;
+  auto follows = [&](const Expr &claim, const Expr &given) {
+    return cases.prove(claim, Relation::AtLeast, 0, {given}) == Answer::Holds;
   };
-  auto numberOf = [&](const Expr &item) {
-    return floorDiv(item, part.stride) * Expr(part.block) +
-           mod(mod(item, part.stride), part.block);
-  };
-  auto itemOf = [&](const Expr &onRank, const Expr &number) {
-    return at(part.begin, onRank) +
-           floorDiv(number, part.block) * Expr(part.stride) +
-           mod(number, part.block);
-  };
-  auto ask = [&](std::vector<AffineCases::Unknown> unknowns,
-                 const std::vector<Expr> &given,
-                 const std::vector<Claim> &claims) {
-    if (!items)
-      unknowns.push_back({"tokens", 0, std::nullopt, false});
-    AffineCases cases(std::move(unknowns));
-    bool good = llvm::all_of(claims, [&](const Claim &claim) {
-      const auto &[lhs, relation, rhs] = claim;
-      return cases.prove(lhs, relation, rhs, given) == Answer::Holds;
-    });
-    queries += cases.numQueries();
-    return good;
-  };
-  Expr x = Expr::symbol("item"), j = Expr::symbol("number");
-  Expr onRank = rankOf(x), number = numberOf(x);
-  // Each item is one that a rank holds ..
-  bool isComplete =
-      ask({{"item", 0, std::nullopt, false}}, {count - 1 - x},
-          {{onRank, Relation::AtLeast, 0},
-           {ranks - 1, Relation::AtLeast, onRank},
-           {at(part.size, onRank), Relation::AtLeast, number + 1},
-           {itemOf(onRank, number), Relation::Equal, x}});
-  if (!isComplete)
-    return false;
-  // .. and what a rank holds is an item, and leads back to the rank.
-  Expr held = itemOf(rank, j);
-  return ask({{rank.name(), 0, ranks - 1, true},
-              {"number", 0, std::nullopt, false}},
-             {part.size - 1 - j},
-             {{held, Relation::AtLeast, 0},
-              {count - 1, Relation::AtLeast, held},
-              {rankOf(held), Relation::Equal, rank},
-              {numberOf(held), Relation::Equal, j}});
+  bool good = cases.prove(part.begin, Relation::Equal, slot * Expr(part.block),
+                          {part.size - 1}) == Answer::Holds &&
+              follows(isHeld, isItem) && follows(isItem, isHeld);
+  queries += cases.numQueries();
+  return good;
 }
 
 std::string SymbolicParts::prove() {
@@ -210,8 +187,8 @@ std::string SymbolicParts::prove() {
     return {};
   auto isStrided = [](const SegmentExpr &part) { return part.stride > 0; };
   if (llvm::any_of(segments, isStrided)) {
-    bool good = segments.size() == 1 && (proveStrided(false) ||
-                                         (ranks > 1 && proveStrided(true)));
+    bool good = segments.size() == 1 &&
+                (proveStrided(false) || (ranks > 1 && proveStrided(true)));
     return good ? "strided" : "";
   }
   std::vector<std::vector<Family>> chains = getChains();

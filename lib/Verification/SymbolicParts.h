@@ -41,7 +41,6 @@ private:
     size_t segment;
     bool isBackward;
   };
-  using Claim = std::tuple<Expr, Relation, Expr>;
 
   Expr at(const Expr &expr, const Expr &rank) const;
   std::vector<AffineCases::Unknown> getUnknowns(int64_t lastRank) const;

@@ -74,14 +74,15 @@ public:
         return true;
       for (int64_t query : *queries) {
         int64_t position = past + query;
-        int64_t lowest = attention.window
-                             ? std::max<int64_t>(
-                                   0, position - *attention.window + 1)
-                             : 0;
+        int64_t lowest =
+            attention.window
+                ? std::max<int64_t>(0, position - *attention.window + 1)
+                : 0;
         auto key = llvm::lower_bound(missing, lowest);
         if (key == missing.end() || *key > position)
           continue;
-        if (!first || std::tie(query, *key) < std::tie(first->query, first->key))
+        if (!first ||
+            std::tie(query, *key) < std::tie(first->query, first->key))
           first = Missing{query, *key, coordinates};
       }
       return true;
@@ -95,8 +96,8 @@ public:
     int64_t row = isCached ? found.key : found.key - past;
     std::string text = "with T = " + std::to_string(tokens);
     if (past > 0)
-      text = "with past = " + std::to_string(past) + " and T = " +
-             std::to_string(tokens);
+      text = "with past = " + std::to_string(past) +
+             " and T = " + std::to_string(tokens);
     text += ": query token " + std::to_string(found.query) + " on " +
             points.fullRankName(found.coordinates) + " needs " +
             (isCached ? "cached key " : "key ") + std::to_string(row) +

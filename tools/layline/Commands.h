@@ -22,6 +22,7 @@ void addCompileCommand(CLI::App &app, int &exitCode);
 void addVerifyCommand(CLI::App &app, int &exitCode);
 void addRunCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
+void addCoverageCommand(CLI::App &app, int &exitCode);
 
 } // namespace layline::tool
 

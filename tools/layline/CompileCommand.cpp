@@ -173,7 +173,9 @@ static int runCompile(Arguments &arguments) {
   auto start = std::chrono::steady_clock::now();
   if (std::optional<std::string> error = writeFiles(
           arguments.output,
-          {{"plan.json", result.plan}, {"decisions.json", result.decisions}})) {
+          {{"plan.json", result.plan},
+           {"decisions.json", result.decisions},
+           {"proof.json", result.proof}})) {
     std::cerr << *error << "\n";
     return Unusable;
   }
@@ -183,8 +185,10 @@ static int runCompile(Arguments &arguments) {
 
   printSummary(std::cout, arguments, result);
   std::cout << "\nwrote " << arguments.output << "/plan.json ("
-            << formatBytes(static_cast<int64_t>(result.plan.size())) << ") and "
-            << arguments.output << "/decisions.json\n";
+            << formatBytes(static_cast<int64_t>(result.plan.size())) << "), "
+            << arguments.output << "/decisions.json and " << arguments.output
+            << "/proof.json (" << result.proofs.size()
+            << " proofs, all hold)\n";
   if (arguments.timing) {
     double total = 0;
     for (const PhaseTime &time : result.times) {

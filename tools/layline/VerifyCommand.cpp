@@ -1,8 +1,12 @@
 //===- VerifyCommand.cpp - layline verify ---------------------------------===//
 #include "Commands.h"
 #include "PlanFile.h"
+#include "TextTable.h"
+#include "WholeFiles.h"
 #include "layline/Driver/CheckProgram.h"
+#include "layline/Driver/Verifier.h"
 #include "layline/Verification/PartitionProof.h"
+#include <cstdio>
 #include <iostream>
 #include <memory>
 
@@ -82,7 +86,7 @@ static std::string proveRanges(const json &plan, int64_t &proved) {
   return {};
 }
 
-static int verifyPlan(const std::string &folder) {
+static int verifyPlanAlone(const std::string &folder) {
   int exitCode = Good;
   std::optional<json> checked = readCheckedPlan(folder, exitCode);
   if (!checked)
@@ -130,26 +134,99 @@ static int runConsumers(const std::string &file, bool asJson) {
 namespace {
 struct VerifyOptions {
   std::string path;
+  std::string against;
+  std::string proof;
+  bool exact = false;
   bool consumers = false;
   bool json = false;
 };
 } // namespace
 
+static int exitOf(CompileStatus status) {
+  return status == CompileStatus::Good      ? Good
+         : status == CompileStatus::Refused ? Refused
+                                            : Unusable;
+}
+
+/// What each net said, and proof.json if it is asked for.
+static int report(const Verification &result, const VerifyOptions &options) {
+  std::cerr << result.messages;
+  if (result.proofs.empty())
+    return exitOf(result.status);
+  TextTable table({"proof", "holds", ">ms", "covers"});
+  for (const ProofRecord &proof : result.proofs) {
+    char time[32];
+    std::snprintf(time, sizeof time, "%.1f", proof.milliseconds);
+    table.add({proof.name, proof.holds ? "yes" : "NO", time, proof.covers});
+  }
+  table.print(std::cout);
+  std::cout << options.path << ": "
+            << (result.status == CompileStatus::Good ? "good" : "REFUSED")
+            << "\n";
+  if (!options.proof.empty())
+    if (std::optional<std::string> error = writeFiles(
+            options.proof, {{"proof.json", printProofs(result.proofs)}})) {
+      std::cerr << *error << "\n";
+      return Unusable;
+    }
+  return exitOf(result.status);
+}
+
+/// A plan, and the program that it is said to run.
+static int verifyPlanAgainst(const VerifyOptions &options) {
+  std::string path = planPath(options.path), error;
+  std::optional<std::string> text = readFile(path, error);
+  if (!text) {
+    std::cerr << error << "\n";
+    return Unusable;
+  }
+  return report(verifyPlan(*text, path, options.against), options);
+}
+
+static bool isProgram(const std::string &path) {
+  return path.size() > 5 && path.compare(path.size() - 5, 5, ".mlir") == 0;
+}
+
 static int runVerify(const VerifyOptions &options) {
   if (options.consumers)
     return runConsumers(options.path, options.json);
-  return verifyPlan(options.path);
+  if (isProgram(options.path))
+    return report(verifyProgram(options.path, options.against, options.exact),
+                  options);
+  if (options.exact && options.against.empty()) {
+    std::cerr << "--exact: plan.json holds no program to compare with; give "
+                 "--against config.json\n";
+    return Unusable;
+  }
+  if (!options.proof.empty() && options.against.empty()) {
+    std::cerr << "--proof: found no --against, expected one for a plan\n";
+    return Unusable;
+  }
+  int exitCode = verifyPlanAlone(options.path);
+  if (exitCode != Good || options.against.empty())
+    return exitCode;
+  return verifyPlanAgainst(options);
 }
 
 void layline::tool::addVerifyCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App *command = app.add_subcommand(
-      "verify", "Prove a written plan again, from plan.json alone");
+      "verify", "Prove a written plan, or a program that a person edited");
   command
-      ->add_option("DIR", options->path,
-                   "Folder with plan.json, or the file; an .mlir file with "
-                   "--consumers")
+      ->add_option("PATH", options->path,
+                   "Folder with plan.json, or the file; or an .mlir file as "
+                   "compile --dump-ir writes it")
       ->required();
+  command->add_option(
+      "--against", options->against,
+      "The program that it has to compute: a config.json, or an .mlir file "
+      "with one decoder that has not been placed. Runs the exact check");
+  command->add_flag(
+      "--exact", options->exact,
+      "Run the programs of an .mlir file on all ranks over a prime field and "
+      "compare with the reference program in the file, or with --against");
+  command->add_option("--proof", options->proof,
+                      "Write proof.json into this folder");
   CLI::Option *consumers = command->add_flag(
       "--consumers", options->consumers,
       "Who reads each rewritten value of a planned program, what each reader "
@@ -157,9 +234,14 @@ void layline::tool::addVerifyCommand(CLI::App &app, int &exitCode) {
   command
       ->add_flag("--json", options->json, "The report of --consumers as JSON")
       ->needs(consumers);
-  command->footer("Checks what a person or another tool may have edited. Says "
-                  "where, what was found and what was expected.\n\n"
-                  "Examples:\n  layline verify plan\n"
-                  "  layline verify --consumers ir/3-planned.mlir");
+  command->footer(
+      "Checks what a person or another tool may have edited. Says where, what "
+      "was found and what was expected. All nets run, also behind one that "
+      "fails. Exit code 1 if a proof fails.\n\n"
+      "Examples:\n  layline verify plan\n"
+      "  layline verify plan --against config.json\n"
+      "  layline verify ir/3-planned.mlir --exact\n"
+      "  layline verify edited.mlir --against ir/1-decoder.mlir\n"
+      "  layline verify --consumers ir/3-planned.mlir");
   command->callback([options, &exitCode] { exitCode = runVerify(*options); });
 }

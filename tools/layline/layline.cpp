@@ -38,7 +38,7 @@ static std::string explain(const CLI::App *app, const CLI::Error &error) {
   if (app->get_subcommands().empty() && !app->remaining().empty() &&
       error.get_name() == "RequiredError")
     return "command: found '" + app->remaining().front() +
-           "', expected compile, verify, run or inspect\n";
+           "', expected compile, verify, run, inspect or coverage\n";
   return CLI::FailureMessage::simple(app, error);
 }
 
@@ -62,6 +62,7 @@ int main(int argc, char **argv) {
   layline::tool::addVerifyCommand(app, exitCode);
   layline::tool::addRunCommand(app, exitCode);
   layline::tool::addInspectCommand(app, exitCode);
+  layline::tool::addCoverageCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -3,6 +3,7 @@
 #define LAYLINE_DRIVER_COMPILER_H
 
 #include "layline/Cost/WireBytes.h"
+#include "layline/Driver/Proofs.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -70,12 +71,14 @@ struct Compilation {
   std::string messages;
   std::string plan;      ///< plan.json
   std::string decisions; ///< decisions.json
+  std::string proof;     ///< proof.json
   std::vector<std::string> assumptions;
   std::string modelType;
   int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, experts = 0;
   std::string dtype;
   int64_t weightBytes = 0; ///< on the rank that holds most
   std::vector<VariantReport> variants;
+  std::vector<ProofRecord> proofs;
   std::vector<PhaseTime> times;
 };
 

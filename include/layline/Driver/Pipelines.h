@@ -47,7 +47,7 @@ struct PlanningOptions : mlir::PassPipelineOptions<PlanningOptions> {
 void buildPlanningPipeline(mlir::OpPassManager &manager,
                            const PlanningOptions &options);
 
-/// All proofs about placed and planned programs.
+/// All static proofs about placed and planned programs.
 void buildVerificationPipeline(mlir::OpPassManager &manager);
 
 /// All dialects of Layline and those they are mixed with.

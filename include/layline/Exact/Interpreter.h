@@ -27,13 +27,15 @@ struct Fault {
 };
 
 class RunLayouts;
+struct PreparedProgram;
 
 /// A value at the moment it was computed, on all ranks.
 struct Computed {
   size_t op;
   ValueId value;
-  const std::vector<Tensor> &ranks;
+  const RankTensors &tensors;
   const RunLayouts &layouts;
+  Memo &memo;
 };
 /// Returns whether to go on.
 using Observer = std::function<bool(const Computed &)>;
@@ -49,6 +51,7 @@ class Interpreter {
 public:
   /// The sampled program outlives the interpreter.
   explicit Interpreter(const SampledProgram &sampled);
+  Interpreter(Interpreter &&) noexcept;
   ~Interpreter();
 
   /// Values are dropped after their last use; what is to stay, `observe` keeps.
@@ -56,8 +59,7 @@ public:
 
 private:
   class Executor;
-  struct Prepared;
-  std::unique_ptr<const Prepared> prepared;
+  std::unique_ptr<const PreparedProgram> prepared;
 };
 
 } // namespace layline::exact

@@ -115,4 +115,22 @@ def VerifyEquivalence : Pass<"verify-equivalence", "::mlir::ModuleOp"> {
   }];
 }
 
+def VerifyExact : Pass<"verify-exact", "::mlir::ModuleOp"> {
+  let summary = "Planned programs, run on all ranks, give what the imported one gives.";
+  let description = [{
+    Runs the imported program on one device and the planned ones on all ranks
+    over the prime field 2^61 - 1, at token counts at the edges of the splits,
+    with and without a history. Linear ops are exact there, whatever the order
+    of a sum; a non-linear function is a keyed hash of exactly what it may
+    depend on, inside the shape of the real formula. What is returned, cached
+    and recorded must be equal on all ranks, with no tolerance: a program that
+    differs passes with a probability below 2^-47.
+
+    Ops run on the data that ranks hold, by position, and not by what types say:
+    programs whose verifiers fail are run as well. The message names the first
+    value that differs, with its rank and row, and where it is computed in both
+    programs.
+  }];
+}
+
 #endif // LAYLINE_VERIFICATION_PASSES

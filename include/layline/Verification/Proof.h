@@ -13,10 +13,10 @@ namespace layline {
 struct Proof {
   bool proved = false;
   std::string problem; ///< empty if proved
-  /// How: "chain", "strided", "readers", "owner", "periods", "equal",
-  /// "resident", or several with " + " between them. With "chain", "strided"
-  /// and "equal" the rank is an unknown as well; "periods" looked at each rank
-  /// and at as many counts as it takes until all repeats.
+  /// How, several with " + " between them. "chain", "strided", "equal" and
+  /// "resident": the rank is an unknown like the count. "periods": each rank,
+  /// and as many counts as it takes until all repeats. "counted", "readers" and
+  /// "owner": each rank, for the known count.
   std::string method;
   int64_t queries = 0; ///< questions to the Presburger library
   double seconds = 0;

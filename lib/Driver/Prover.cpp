@@ -1,0 +1,236 @@
+//===- Prover.cpp - the nets, one after another, with a record ------------===//
+#include "Prover.h"
+#include "dialects/Decoder/Decoder.h"
+#include "dialects/Launch/Launch.h"
+#include "layline/Driver/Pipelines.h"
+#include "layline/Lowering/Passes.h"
+#include "layline/Verification/ExactCheck.h"
+#include "layline/Verification/ExactPlan.h"
+#include "layline/Verification/ExactProgram.h"
+#include "layline/Verification/Passes.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "plan/Load.h"
+#include "llvm/ADT/SetVector.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace layline;
+
+namespace {
+
+/// What the nets are about, in numbers.
+struct Counts {
+  int64_t programs = 0, ops = 0, collectives = 0, sums = 0, positioned = 0,
+          attentions = 0;
+  llvm::SetVector<Attribute> splits;
+};
+
+/// A net as a person knows it.
+struct Net {
+  const char *name;
+  const char *method;
+  std::string covers;
+  void (*build)(OpPassManager &);
+};
+
+} // namespace
+
+static std::string count(int64_t number, const char *one) {
+  return std::to_string(number) + " " + one + (number == 1 ? "" : "s");
+}
+
+static void countType(Type type, Counts &counts) {
+  grid::LayoutAttr layout = grid::getLayout(type);
+  if (!layout)
+    return;
+  for (grid::SplitAttr split : layout.getDims())
+    if (split)
+      counts.splits.insert(split.withUnit(1));
+}
+
+static Counts countAll(ModuleOp module) {
+  Counts counts;
+  counts.programs = static_cast<int64_t>(findPrograms(module).size());
+  for (func::FuncOp program : findPrograms(module))
+    program.walk([&](Operation *op) {
+      ++counts.ops;
+      counts.collectives += isa<grid::CommEdgeOpInterface>(op);
+      counts.positioned += isa<grid::PositionedOpInterface>(op);
+      counts.attentions += isa<decoder::AttentionOp>(op);
+      for (Value result : op->getResults()) {
+        countType(result.getType(), counts);
+        grid::LayoutAttr layout = grid::getLayout(result.getType());
+        counts.sums += layout && layout.owesAnything();
+      }
+    });
+  return counts;
+}
+
+static std::vector<Net> getNets(ModuleOp module) {
+  Counts counts = countAll(module);
+  std::string programs = " of " + count(counts.programs, "program");
+  std::vector<Net> nets = {
+      {"partitions",
+       "integer formulas with unknown count and rank (Presburger)",
+       count(static_cast<int64_t>(counts.splits.size()), "split") +
+           ", every number of tokens",
+       [](OpPassManager &m) { m.addPass(createVerifyPartitions()); }},
+      {"coverage",
+       "partitions by axis, each axis one dimension; keys at their queries",
+       count(counts.ops, "op") + ", " + count(counts.attentions, "attention") +
+           programs + ", every number of tokens",
+       [](OpPassManager &m) {
+         m.addNestedPass<func::FuncOp>(createVerifyCoverage());
+       }},
+      {"positions", "positions and rows traced to one source, in one layout",
+       count(counts.positioned, "reader") + " of positions" + programs,
+       [](OpPassManager &m) {
+         m.addNestedPass<func::FuncOp>(createVerifyPositions());
+       }},
+      {"sums", "uses of every owed sum",
+       count(counts.sums, "owed sum") + programs,
+       [](OpPassManager &m) {
+         m.addNestedPass<func::FuncOp>(createVerifySums());
+       }},
+      {"consumers",
+       "dataflow from inputs and weights: what each reader needs and gets",
+       "every rewritten value" + programs,
+       [](OpPassManager &m) {
+         m.addNestedPass<func::FuncOp>(createVerifyConsumers());
+       }},
+      {"order",
+       "one program for all ranks; groups are those that the sums name",
+       count(counts.collectives, "collective") + programs,
+       [](OpPassManager &m) { m.addPass(createVerifyOrder()); }}};
+  if (findReference(module))
+    nets.push_back(
+        {"equivalence",
+         "value numbering over global tensors; holds for all sizes",
+         count(counts.ops, "op") + programs + " against the imported program",
+         [](OpPassManager &m) { m.addPass(createVerifyEquivalence()); }});
+  return nets;
+}
+
+bool Prover::record(ProofRecord proof, llvm::function_ref<bool()> prove) {
+  auto start = std::chrono::steady_clock::now();
+  proof.holds = prove();
+  proof.milliseconds = std::chrono::duration<double, std::milli>(
+                           std::chrono::steady_clock::now() - start)
+                           .count();
+  proofs.push_back(std::move(proof));
+  return proofs.back().holds;
+}
+
+bool Prover::proveStatic(ModuleOp module, bool all) {
+  std::vector<Net> nets = getNets(module);
+  bool good = record(
+      {"types", "the verifier of every op: layouts, owed sums, same rows",
+       nets[1].covers.substr(0, nets[1].covers.find(", every")), false, 0},
+      [&] { return succeeded(mlir::verify(module)); });
+  for (const Net &net : nets) {
+    if (!good && !all)
+      return false;
+    good &= record({net.name, net.method, net.covers, false, 0}, [&] {
+      PassManager manager(module->getContext());
+      manager.enableVerifier(false);
+      net.build(manager);
+      return succeeded(manager.run(module));
+    });
+  }
+  return good;
+}
+
+bool Prover::proveLaunch(ModuleOp module) {
+  return record({"launch",
+                 "steps in happens-before order: every read finds its value, "
+                 "collectives of a group one after another",
+                 "the launch plan", false, 0},
+                [&] {
+                  PassManager manager(module->getContext());
+                  manager.enableVerifier(false);
+                  manager.addNestedPass<launch::PlanOp>(createLaunchVerify());
+                  return succeeded(mlir::verify(module)) &&
+                         succeeded(manager.run(module));
+                });
+}
+
+bool Prover::addPrograms(ModuleOp module) {
+  func::FuncOp reference = findReference(module);
+  if (!reference) {
+    module.emitError("has no reference program to compare with");
+    return false;
+  }
+  FailureOr<exact::Program> expected = buildExactProgram(reference, {});
+  if (failed(expected))
+    return false;
+  checker = std::make_unique<exact::Checker>(std::move(*expected));
+  for (func::FuncOp function : findPrograms(module)) {
+    FailureOr<exact::Program> program =
+        buildExactProgram(function, grid::lookupMesh(module));
+    if (failed(program))
+      return false;
+    checker->addProgram(std::move(*program),
+                        "program " + function.getSymName().str());
+    ++programs;
+  }
+  return true;
+}
+
+static ProofRecord describeLoader() {
+  return {"loader",
+          "the engine's checks of the file: schema, references, ranges, "
+          "contracts of steps, lifetimes, order",
+          "plan.json", false, 0};
+}
+
+ProofRecord Prover::describeExact(size_t variants) const {
+  std::string covers;
+  if (programs)
+    covers += count(static_cast<int64_t>(programs), "planned program");
+  if (variants)
+    covers += (programs ? " and " : "") +
+              count(static_cast<int64_t>(variants), "variant") +
+              " of plan.json";
+  covers += ", all ranks against the imported program on one device";
+  return {"exact", "run over the prime field 2^61-1, no tolerance", covers,
+          false, 0};
+}
+
+std::string Prover::getFinalDigest(size_t variants) const {
+  std::vector<ProofRecord> all = proofs;
+  all.push_back(describeLoader());
+  all.push_back(describeExact(variants));
+  all[all.size() - 2].holds = all.back().holds = true;
+  return getProofDigest(all);
+}
+
+bool Prover::addPlan(const std::string &text, const std::string &name,
+                     llvm::function_ref<void(const std::string &)> emitError) {
+  auto loaded = std::make_shared<runtime::LoadedPlan>();
+  bool good = record(describeLoader(), [&] {
+    *loaded = runtime::loadPlan(text, name);
+    for (const std::string &finding : loaded->findings)
+      emitError(finding);
+    return loaded->findings.empty();
+  });
+  if (!good || !checker)
+    return good;
+  for (const runtime::Variant &variant : loaded->plan.variants) {
+    checker->addProgram(buildExactProgram(loaded->plan, variant),
+                        "variant " + variant.id + " of plan.json");
+    ++planPrograms;
+  }
+  plans.push_back(loaded);
+  return true;
+}
+
+bool Prover::proveExact(
+    llvm::function_ref<void(const std::string &)> emitError) {
+  return record(describeExact(planPrograms), [&] {
+    std::vector<exact::Mismatch> mismatches = checker->check();
+    for (const exact::Mismatch &mismatch : mismatches)
+      emitError(mismatch.program + ": " + mismatch.text);
+    return mismatches.empty();
+  });
+}

@@ -1,0 +1,284 @@
+// Legal rewrites of a few ops, and their illegal neighbours.
+#include "layline/Exact/Checker.h"
+#include <catch2/catch.hpp>
+
+using namespace layline;
+using namespace layline::exact;
+
+namespace {
+
+const Expr kTokens = Expr::symbol("tokens");
+constexpr int64_t kIn = 24, kOut = 36;
+
+/// A program on one axis, or, of one rank, on one device.
+class Builder {
+public:
+  explicit Builder(int64_t ranks = 1) {
+    if (ranks > 1)
+      program.axes = {{"tp", ranks}};
+  }
+
+  DimLayout split(Partition partition = Partition::block(),
+                  int64_t unit = 1) const {
+    DimLayout layout;
+    if (!program.axes.empty()) {
+      layout.links = {makeLink(0, partition)};
+      layout.unit = unit;
+    }
+    return layout;
+  }
+  DimLayout padded(int64_t ranks) const {
+    DimLayout layout = split();
+    layout.pad = ceilDiv(kTokens, ranks);
+    return layout;
+  }
+
+  ValueId value(std::vector<Expr> shape, std::vector<DimLayout> dims = {},
+                bool owes = false) {
+    Value result;
+    result.shape = std::move(shape);
+    result.dims = std::move(dims);
+    if (owes && !program.axes.empty())
+      result.owes = {0};
+    return program.addValue(std::move(result));
+  }
+  ValueId op(OpKind kind, std::vector<ValueId> operands, ValueId result,
+             Attributes attrs = {}) {
+    program.addOp(kind, std::move(operands), {result}, std::move(attrs)).place =
+        kindName(kind);
+    return result;
+  }
+  /// A collective, slice or padding of dimension `dim`.
+  ValueId move(OpKind kind, ValueId operand, ValueId result, unsigned dim = 0) {
+    Attributes attrs;
+    attrs.dim = dim;
+    attrs.axes = {0};
+    return op(kind, {operand}, result, attrs);
+  }
+  ValueId input(const std::string &name, int64_t width,
+                std::vector<DimLayout> dims = {}) {
+    Attributes attrs;
+    attrs.input = name;
+    return op(OpKind::Input, {}, value({kTokens, width}, std::move(dims)),
+              attrs);
+  }
+  ValueId weight(const std::string &key, std::vector<int64_t> shape,
+                 std::vector<DimLayout> dims = {}) {
+    Attributes attrs;
+    attrs.weight.key = key;
+    attrs.weight.shape = shape;
+    return op(OpKind::Weight, {},
+              value({shape.begin(), shape.end()}, std::move(dims)), attrs);
+  }
+  ValueId norm(ValueId x, ValueId w) {
+    Attributes attrs;
+    attrs.function = "layer";
+    attrs.eps = 1e-5;
+    return op(OpKind::Norm, {x, w}, program.addValue(program.values[x]), attrs);
+  }
+  Program finish(std::vector<ValueId> outputs) {
+    program.outputs = std::move(outputs);
+    return std::move(program);
+  }
+
+  Program program;
+};
+
+std::vector<Mismatch> check(Program reference, Program planned) {
+  Checker checker(std::move(reference));
+  checker.addProgram(std::move(planned), "planned");
+  return checker.check();
+}
+
+void requireEqual(Program reference, Program planned) {
+  for (const Mismatch &mismatch :
+       check(std::move(reference), std::move(planned)))
+    FAIL_CHECK(mismatch.text);
+}
+
+void requireDifferent(Program reference, Program planned) {
+  CHECK(check(std::move(reference), std::move(planned)).size() == 1);
+}
+
+} // namespace
+
+TEST_CASE("sums may be deferred past linear ops") {
+  // y = scale(x w^T + r w^T), and the same with the sum taken last.
+  auto build = [](int64_t ranks, bool isOnce) {
+    Builder b(ranks);
+    ValueId sums[2];
+    for (int i = 0; i < 2; ++i) {
+      std::string name = i == 0 ? "x" : "r";
+      ValueId x = b.input(name, kIn, {{}, b.split()});
+      ValueId w = b.weight("w" + name, {kOut, kIn}, {{}, b.split()});
+      sums[i] =
+          b.op(OpKind::Linear, {x, w}, b.value({kTokens, kOut}, {}, true));
+    }
+    ValueId y = b.op(OpKind::Add, {sums[0], sums[1]},
+                     b.value({kTokens, kOut}, {}, true));
+    Attributes attrs;
+    attrs.factor = 0.22;
+    y = b.op(OpKind::Scale, {y}, b.value({kTokens, kOut}, {}, true), attrs);
+    if (ranks > 1)
+      y = b.move(OpKind::AllReduce, y, b.value({kTokens, kOut}));
+    if (ranks > 1 && !isOnce)
+      y = b.move(OpKind::AllReduce, y, b.value({kTokens, kOut}));
+    return b.finish({y});
+  };
+  for (int64_t ranks : {2, 3, 5}) {
+    requireEqual(build(1, true), build(ranks, true));
+    requireDifferent(build(1, true), build(ranks, false));
+  }
+}
+
+TEST_CASE("a bias is added once") {
+  auto build = [](int64_t ranks, bool isSplit) {
+    Builder b(ranks);
+    ValueId x = b.input("x", kIn, {{}, b.split()});
+    ValueId w = b.weight("w", {kOut, kIn}, {{}, b.split()});
+    ValueId bias = b.weight("b", {kOut});
+    ValueId y = b.value({kTokens, kOut}, {}, true);
+    b.op(OpKind::Linear,
+         isSplit ? std::vector<ValueId>{x, w}
+                 : std::vector<ValueId>{x, w, bias},
+         y);
+    if (ranks > 1)
+      y = b.move(OpKind::AllReduce, y, b.value({kTokens, kOut}));
+    if (isSplit)
+      y = b.op(OpKind::AddBias, {y, bias}, b.value({kTokens, kOut}));
+    return b.finish({y});
+  };
+  requireEqual(build(1, false), build(3, true));
+  requireDifferent(build(1, false), build(3, false));
+}
+
+TEST_CASE("rows may be padded, gathered and unpadded") {
+  auto build = [](int64_t ranks, bool isGatheredPadded) {
+    Builder b(ranks);
+    ValueId x = b.input("x", kIn);
+    ValueId w = b.weight("w", {kIn});
+    if (ranks == 1)
+      return b.finish({b.norm(x, w)});
+    ValueId rows = b.value({kTokens, kIn}, {b.split(), {}});
+    ValueId y = b.move(OpKind::Slice, x, rows);
+    y = b.move(OpKind::Pad, y, b.value({kTokens, kIn}, {b.padded(ranks), {}}));
+    y = b.norm(y, w);
+    if (!isGatheredPadded)
+      y = b.move(OpKind::Unpad, y, b.value({kTokens, kIn}, {b.split(), {}}));
+    y = b.move(OpKind::AllGather, y, b.value({kTokens, kIn}));
+    return b.finish({y});
+  };
+  for (int64_t ranks : {2, 3, 7}) {
+    requireEqual(build(1, false), build(ranks, false));
+    requireEqual(build(1, false), build(ranks, true));
+  }
+}
+
+TEST_CASE("a gather may sink past row-wise ops") {
+  auto build = [](int64_t ranks, Partition partition) {
+    Builder b(ranks);
+    ValueId x = b.input("x", kIn, {b.split(partition), {}});
+    ValueId y = b.norm(x, b.weight("n", {kIn}));
+    ValueId w = b.weight("w", {kOut, kIn});
+    y = b.op(OpKind::Linear, {y, w},
+             b.value({kTokens, kOut}, {b.split(partition), {}}));
+    if (ranks > 1)
+      y = b.move(OpKind::AllGather, y, b.value({kTokens, kOut}));
+    return b.finish({y});
+  };
+  for (int64_t ranks : {2, 3, 4, 8})
+    for (const Partition &partition :
+         {Partition::block(), Partition::zigzag(), Partition::cyclic(2)})
+      requireEqual(build(1, partition), build(ranks, partition));
+}
+
+TEST_CASE("experts may be split over ranks") {
+  auto build = [](int64_t ranks, bool isOwed) {
+    Builder b(ranks);
+    constexpr int64_t kExperts = 12, kChosen = 3, kFeatures = 10;
+    ValueId x = b.input("x", kIn);
+    ValueId logits =
+        b.op(OpKind::Linear, {x, b.weight("router", {kExperts, kIn})},
+             b.value({kTokens, kExperts}));
+    Attributes attrs;
+    attrs.topK = kChosen;
+    attrs.function = "sigmoid";
+    attrs.factor = 2.5;
+    ValueId ids = b.value({kTokens, kChosen});
+    b.program.values[ids].elements = ElementClass::Integer;
+    ValueId weights = b.value({kTokens, kChosen});
+    b.program.addOp(OpKind::Router, {logits}, {ids, weights}, attrs);
+    auto stack = [&](const std::string &key, int64_t out, int64_t in) {
+      Attributes stored;
+      stored.weight = {key, {out, in}, std::nullopt, true};
+      return b.op(OpKind::Weight, {},
+                  b.value({kExperts, out, in}, {b.split(), {}, {}}), stored);
+    };
+    attrs = {};
+    attrs.function = "silu";
+    ValueId y =
+        b.op(OpKind::Experts,
+             {x, ids, weights, stack("gate", kFeatures, kIn),
+              stack("up", kFeatures, kIn), stack("down", kOut, kFeatures)},
+             b.value({kTokens, kOut}, {}, isOwed), attrs);
+    return b.finish({y});
+  };
+  for (int64_t ranks : {2, 5, 12}) {
+    requireEqual(build(1, true), build(ranks, true));
+    requireDifferent(build(1, true), build(ranks, false));
+  }
+}
+
+TEST_CASE("casts that keep every value are free, others are not") {
+  auto build = [](std::vector<std::string> types) {
+    Builder b;
+    ValueId x = b.input("x", kIn);
+    for (size_t i = 1; i < types.size(); ++i) {
+      Attributes attrs;
+      attrs.from = types[i - 1];
+      attrs.to = types[i];
+      x = b.op(OpKind::Cast, {x}, b.value({kTokens, kIn}), attrs);
+    }
+    return b.finish({x});
+  };
+  requireEqual(build({}), build({"bf16", "f32", "f64"}));
+  requireEqual(build({}), build({"f8E4M3FN", "f16"}));
+  requireDifferent(build({}), build({"f32", "bf16"}));
+  requireDifferent(build({}), build({"bf16", "f16"}));
+  requireDifferent(build({"f32", "bf16"}), build({"f32", "f16"}));
+}
+
+TEST_CASE("copies have to be copies on every rank") {
+  auto build = [](int64_t ranks, bool isBroadcast) {
+    Builder b(ranks);
+    ValueId x = b.input("x", kIn);
+    if (ranks == 1)
+      return b.finish({x});
+    // The last rank holds garbage in place of rows that it does not have.
+    DimLayout short_;
+    short_.links = {makeLink(0, [](int64_t items, int64_t n, int64_t rank) {
+      return std::vector<Segment>{{0, rank + 1 == n ? 0 : items}};
+    })};
+    x = b.move(OpKind::Slice, x, b.value({kTokens, kIn}, {short_, {}}));
+    x = b.op(OpKind::Relabel, {x}, b.value({kTokens, kIn}));
+    if (isBroadcast)
+      x = b.move(OpKind::Broadcast, x, b.value({kTokens, kIn}));
+    return b.finish({x});
+  };
+  requireEqual(build(1, true), build(3, true));
+  requireDifferent(build(1, true), build(3, false));
+}
+
+TEST_CASE("a part that no rank holds is missed") {
+  Builder b(2);
+  DimLayout hole;
+  hole.links = {makeLink(0, [](int64_t items, int64_t, int64_t rank) {
+    return std::vector<Segment>{{rank, items > 1 ? 1 : 0}};
+  })};
+  ValueId x = b.input("x", kIn, {hole, {}});
+  Builder whole;
+  ValueId y = whole.input("x", kIn);
+  std::vector<Mismatch> mismatches = check(whole.finish({y}), b.finish({x}));
+  REQUIRE(mismatches.size() == 1);
+  CHECK(mismatches[0].text.find("is held by no rank") != std::string::npos);
+}
