@@ -160,11 +160,11 @@ Outcome Checker::Session::runProgram(size_t index, const Run &run, Memo &memo,
     open.erase(value.value);
     auto [begin, end] = pairs.equal_range(value.value);
     for (auto it = begin; it != end; ++it) {
-      const Tensor &reference = expected.values[it->second];
-      if (!reference || !expected.layouts)
+      const Tensor &whole = expected.values[it->second];
+      if (!whole || !expected.layouts)
         continue; // never computed there either: its own fault
       outcome.difference =
-          findDifference(value, *reference, it->second, *expected.layouts);
+          findDifference(value, *whole, it->second, *expected.layouts);
       if (!outcome.difference)
         continue;
       outcome.pair = {value.value, it->second};
