@@ -25,6 +25,7 @@ PHASE = re.compile(r"^phase\s+(\S+)\s+([0-9.]+)", re.MULTILINE)
 SETUPS = {
     "one variant": ["--boundaries", "rows"],
     "two variants": ["--boundaries", "auto"],
+    "two variants, CP 4": ["--boundaries", "auto", "--cp", "4"],
 }
 
 # tool, ms a layer, 94 layers. Not measured here: the project's own measurements of

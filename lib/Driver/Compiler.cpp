@@ -278,6 +278,7 @@ void Compiler::run() {
                prover.proveExact(report);
       }))
     return;
+  prover.emitRemarks(*module);
   result.proof = printProofs(result.proofs);
   result.status = CompileStatus::Good;
 }

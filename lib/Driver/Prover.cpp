@@ -8,6 +8,7 @@
 #include "layline/Verification/ExactPlan.h"
 #include "layline/Verification/ExactProgram.h"
 #include "layline/Verification/Passes.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "plan/Load.h"
@@ -110,6 +111,15 @@ static std::vector<Net> getNets(ModuleOp module) {
          count(counts.ops, "op") + programs + " against the imported program",
          [](OpPassManager &m) { m.addPass(createVerifyEquivalence()); }});
   return nets;
+}
+
+void Prover::emitRemarks(ModuleOp module) const {
+  for (const ProofRecord &proof : proofs) {
+    auto opts = remark::RemarkOpts::name("Proof").category("layline");
+    auto emitted = proof.holds ? remark::passed(module.getLoc(), opts)
+                               : remark::failed(module.getLoc(), opts);
+    emitted << proof.name + ": " + proof.covers + "; " + proof.method;
+  }
 }
 
 bool Prover::record(ProofRecord proof, llvm::function_ref<bool()> prove) {

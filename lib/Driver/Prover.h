@@ -15,6 +15,10 @@ class Prover {
 public:
   explicit Prover(std::vector<ProofRecord> &proofs) : proofs(proofs) {}
 
+  /// A remark for each proof of the category "layline", where a person asks for
+  /// remarks.
+  void emitRemarks(mlir::ModuleOp module) const;
+
   /// The static nets: types, partitions, coverage, positions, sums, consumers,
   /// order, equivalence. The first that fails ends it, unless `all`. Without a
   /// reference program there is no equivalence.

@@ -64,6 +64,9 @@ public:
   explicit Session(Checker &checker);
 
   std::vector<Mismatch> check();
+  Statistics getStatistics() const {
+    return {runs.size(), operations, computed, 0};
+  }
 
 private:
   const Program &program(size_t index) const {
@@ -157,11 +160,11 @@ Outcome Checker::Session::runProgram(size_t index, const Run &run, Memo &memo,
     open.erase(value.value);
     auto [begin, end] = pairs.equal_range(value.value);
     for (auto it = begin; it != end; ++it) {
-      const Tensor &reference = expected.values[it->second];
-      if (!reference || !expected.layouts)
+      const Tensor &whole = expected.values[it->second];
+      if (!whole || !expected.layouts)
         continue; // never computed there either: its own fault
       outcome.difference =
-          findDifference(value, *reference, it->second, *expected.layouts);
+          findDifference(value, *whole, it->second, *expected.layouts);
       if (!outcome.difference)
         continue;
       outcome.pair = {value.value, it->second};
@@ -233,7 +236,6 @@ std::optional<Mismatch> Checker::Session::report(size_t index) {
 }
 
 std::vector<Mismatch> Checker::Session::check() {
-  auto begin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;
   for (unsigned i = 1; i < checker.options.threads && i < runs.size(); ++i)
     threads.emplace_back([this] { work(); });
@@ -251,8 +253,6 @@ std::vector<Mismatch> Checker::Session::check() {
   for (size_t index = 1; index < programs.size(); ++index)
     if (std::optional<Mismatch> mismatch = report(index))
       mismatches.push_back(std::move(*mismatch));
-  std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-  checker.statistics = {runs.size(), operations, computed, time.count()};
   return mismatches;
 }
 
@@ -265,4 +265,12 @@ void Checker::addProgram(Program program, std::string label) {
                         std::move(label));
 }
 
-std::vector<Mismatch> Checker::check() { return Session(*this).check(); }
+std::vector<Mismatch> Checker::check() {
+  auto begin = std::chrono::steady_clock::now();
+  Session session(*this);
+  std::vector<Mismatch> mismatches = session.check();
+  statistics = session.getStatistics();
+  std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  statistics.seconds = time.count();
+  return mismatches;
+}

@@ -31,12 +31,23 @@ private:
   Correspondence found;
 };
 
+/// "[?, 4, 128]": extents that a run decides are "?".
+static std::string describeShape(const Value &value) {
+  std::string text;
+  for (const Expr &extent : value.shape)
+    text += (text.empty() ? "" : ", ") +
+            (extent.isConstant() ? std::to_string(extent.constant()) : "?");
+  return "[" + text + "]";
+}
+
 void Matcher::compare(ValueId value, ValueId expected,
                       const std::string &what) {
   if (value >= program.values.size() || expected >= reference.values.size())
     found.fault = what + " is no value";
   else if (!haveSameShape(program.values[value], reference.values[expected]))
-    found.fault = what + " has another shape";
+    found.fault = what + " has the shape " +
+                  describeShape(program.values[value]) + ", expected " +
+                  describeShape(reference.values[expected]);
   else
     found.compared.push_back({value, expected});
 }

@@ -17,7 +17,7 @@ unsigned KernelCall::dims(int tensor) const {
 Shape KernelCall::resultShape(int result) const {
   Shape shape;
   for (unsigned dim = 0; dim < dims(-1 - result); ++dim)
-    shape.push_back(part({-1 - result, dim}).size());
+    shape.append(part({-1 - result, dim}).size());
   return shape;
 }
 

@@ -57,8 +57,8 @@ RunLayouts::RunLayouts(const DimTable &table, const Run &run) : table(table) {
 
 std::vector<DimPart> RunLayouts::getParts(const DimTable::Dim &dim,
                                           const Run &run) const {
-  // Sampled or not, nobody asks for a run of so many tokens.
-  constexpr int64_t kLargest = int64_t(1) << 16;
+  // Of what depends on tokens; nobody asks for a run of so many.
+  constexpr int64_t kLargest = 4096;
   const Program &program = getProgram();
   std::optional<int64_t> extent =
       evaluateExtent(*dim.extent, run.tokens, run.past);

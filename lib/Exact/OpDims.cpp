@@ -65,7 +65,7 @@ private:
     return program.values[valueOf(op, {tensor, 0})].shape.size();
   }
   /// Whether the tensors have these numbers of dimensions.
-  bool haveRanks(std::vector<std::pair<int, unsigned>> ranks);
+  bool haveRanks(const std::vector<std::pair<int, unsigned>> &ranks);
   void same(DimRef a, DimRef b, bool isLocal = true) {
     dims.same.push_back({a, b, isLocal});
   }
@@ -93,7 +93,7 @@ private:
   OpDims dims;
 };
 
-bool Describer::haveRanks(std::vector<std::pair<int, unsigned>> ranks) {
+bool Describer::haveRanks(const std::vector<std::pair<int, unsigned>> &ranks) {
   for (auto [tensor, expected] : ranks)
     if (rank(tensor) != expected) {
       fail((tensor >= 0 ? "operand " + std::to_string(tensor)

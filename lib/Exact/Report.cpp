@@ -88,6 +88,8 @@ Mismatch Reporter::reportDifference(size_t index, Pair pair,
   mismatch.place = op.place;
   mismatch.location = op.location;
   mismatch.value = nameOf(op, pair.value);
+  if (mismatch.value.empty())
+    mismatch.value = program.values[pair.value].name;
   mismatch.text += describeElement(difference.element);
   mismatch.text += mismatch.value.empty()
                        ? "the result of " + describeOp(op)

@@ -17,7 +17,7 @@ public:
 
   Mismatch reportFault(const Fault &fault) const;
   Mismatch reportMissing(ValueId value) const;
-  Mismatch reportDifference(size_t op, Pair pair,
+  Mismatch reportDifference(size_t index, Pair pair,
                             const Difference &difference) const;
 
 private:

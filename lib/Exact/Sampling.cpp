@@ -39,7 +39,7 @@ private:
   int64_t size(unsigned node) const { return classes.extent(node).constant(); }
   bool add(unsigned node, int64_t element, int nesting = 0);
   void addEnds(unsigned node);
-  void addSplits(size_t program);
+  void addSplits(size_t index);
   void addParts(unsigned node, const Program &program, const DimLayout &layout);
   bool closeRotation(const DimClasses::Rotation &rotation);
   bool closeReaders(const DimClasses::Readers &readers);

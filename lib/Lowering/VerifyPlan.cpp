@@ -49,6 +49,7 @@ private:
                              llvm::SmallSetVector<int, 4> &sources);
   LogicalResult verifyCollectiveOrder(int at);
   bool waitsForNobody(FlatSymbolRefAttr flag);
+  LogicalResult verifyRoots(int at);
   LogicalResult verifyAfter(int at, ArrayRef<int> sources);
   LogicalResult verifyOutputs();
   LogicalResult verifySites();
@@ -332,6 +333,28 @@ bool VariantVerifier::waitsForNobody(FlatSymbolRefAttr flag) {
   return group && group.getRanks() == 1;
 }
 
+/// The root of a broadcast is a rank of its group.
+LogicalResult VariantVerifier::verifyRoots(int at) {
+  bool good = true;
+  steps[at].forEachLeaf([&](StepOp leaf) {
+    if (leaf.getKind() != StepKind::Broadcast || !leaf.getAttrs())
+      return;
+    auto root = leaf.getAttrs()->getAs<IntegerAttr>("root");
+    auto symbol = leaf.getAttrs()->getAs<FlatSymbolRefAttr>("group");
+    auto group =
+        symbol ? plan.lookupSymbol<GroupOp>(symbol.getValue()) : GroupOp();
+    if (!root || !group)
+      return;
+    int64_t ranks = group.getRanks();
+    if (root.getInt() >= 0 && root.getInt() < ranks)
+      return;
+    good = false;
+    error(at) << "broadcasts from rank " << root.getInt() << " of a group of "
+              << ranks;
+  });
+  return success(good);
+}
+
 LogicalResult VariantVerifier::verifyStep(int at) {
   Effects effects = getEffects(steps[at]);
   llvm::SmallSetVector<int, 4> sources;
@@ -347,7 +370,7 @@ LogicalResult VariantVerifier::verifyStep(int at) {
       return failure();
   if (failed(verifyCaches(at, effects, sources)))
     return failure();
-  if (failed(verifyCollectiveOrder(at)))
+  if (failed(verifyCollectiveOrder(at)) || failed(verifyRoots(at)))
     return failure();
   return verifyAfter(at, sources.getArrayRef());
 }

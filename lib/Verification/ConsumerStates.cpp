@@ -250,9 +250,23 @@ static bool hasFactorModel(Operation *op) {
          llvm::all_of(op->getResultTypes(), isTensor);
 }
 
+/// ... and so have collectives: one value each, and the attributes that say
+/// what they do.
 static bool isEdge(Operation *op) {
-  return isa<CommEdgeOpInterface, SliceOp, PadOp, UnpadOp>(op) &&
-         op->getNumOperands() == 1 && op->getNumResults() == 1;
+  if (!isa<CommEdgeOpInterface, SliceOp, PadOp, UnpadOp>(op) ||
+      op->getNumOperands() != 1 || op->getNumResults() != 1)
+    return false;
+  auto get = [&](StringRef name) {
+    return op->getInherentAttr(name).value_or(Attribute());
+  };
+  if (isa<AllReduceOp>(op)) {
+    auto axes = dyn_cast_or_null<ArrayAttr>(get("axes"));
+    return axes && llvm::all_of(axes, llvm::IsaPred<StringAttr>);
+  }
+  bool hasAxis = isa<PadOp, UnpadOp>(op) || get("axis");
+  bool hasDim = isa<BroadcastOp>(op) || get("dim");
+  bool hasSize = !isa<PadOp>(op) || get("elements");
+  return hasAxis && hasDim && hasSize;
 }
 
 OpFlow layline::getFlow(Operation *op,
@@ -274,8 +288,8 @@ OpFlow layline::getFlow(Operation *op,
     for (auto [state, use] : llvm::zip(operands, flow.operands)) {
       use.needs = "unknown";
       use.gets = describeState(*state, {});
-      use.problem = "reads {0}, but has no factor model: what it needs of it "
-                    "is not known";
+      use.problem = "reads {0}, but has no factor model (or not the operands "
+                    "and attributes of one): what it needs of it is not known";
     }
   }
   // Behind a problem, or where nothing is known, what the types say: a fault is

@@ -29,6 +29,7 @@ public:
 private:
   void flowBlock(Block &block);
   void flowOp(Operation &op);
+  void flowRegions(Operation &op);
   void flowReturn(Operation &op);
   void checkClaims(Operation &op);
   std::optional<ValueState> getState(Value value) {
@@ -146,6 +147,21 @@ void Analysis::checkClaims(Operation &op) {
   }
 }
 
+/// What stands in a region of another op may be run by some ranks only, or
+/// several times.
+void Analysis::flowRegions(Operation &op) {
+  for (Region &region : op.getRegions())
+    region.walk([&](Operation *inner) {
+      OpFlow &flow = flows[inner];
+      flow.operands.resize(inner->getNumOperands());
+      for (auto [operand, use] : llvm::zip(inner->getOperands(), flow.operands))
+        if (getState(operand))
+          use.problem = "reads {0} in a region of '" +
+                        op.getName().getStringRef().str() +
+                        "': what the ranks hold there is not known";
+    });
+}
+
 void Analysis::flowOp(Operation &op) {
   if (auto fused = dyn_cast<FusedOp>(op); fused && !fused.getBody().empty()) {
     Block &body = fused.getBody().front();
@@ -160,6 +176,7 @@ void Analysis::flowOp(Operation &op) {
     return;
   if (isa<func::ReturnOp>(op))
     return flowReturn(op);
+  flowRegions(op);
   SmallVector<std::optional<ValueState>> operands;
   for (Value operand : op.getOperands())
     operands.push_back(getState(operand));

@@ -222,6 +222,77 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // -----
 
+// Zigzag has two runs per rank.
+launch.plan @plan target "t" dtype f32 mesh ["cp"] = [2] source {} requires [] {
+  // expected-error @below {{has 1 segments, expected 2 for 'zigzag'}}
+  launch.range @r zigzag over "cp" extent "tokens" begin 0 : i64 size "tokens"
+}
+
+// -----
+
+// A strided segment says its runs.
+launch.plan @plan target "t" dtype f32 mesh ["cp"] = [2] source {} requires [] {
+  // expected-error @below {{expected closed expressions for begin and size, a block and a stride}}
+  launch.range @r cyclic over "cp" extent "tokens" interleave 1 begin "rank.cp" size 1 : i64
+}
+
+// -----
+
+// ... and only cyclic is strided.
+launch.plan @plan target "t" dtype f32 mesh ["cp"] = [2] source {} requires [] {
+  // expected-error @below {{expected closed expressions for begin and size}}
+  launch.range @r block over "cp" extent "tokens" begin 0 : i64 size 1 : i64 block 1 stride 2
+}
+
+// -----
+
+launch.plan @plan target "t" dtype f32 mesh ["cp"] = [2] source {} requires [] {
+  // expected-error @below {{deals out its items by 'cyclic', expected an 'interleave' of at least 1}}
+  launch.range @r cyclic over "cp" extent "tokens" begin "rank.cp" size 1 : i64 block 1 stride 2
+}
+
+// -----
+
+launch.plan @plan target "t" dtype f32 mesh ["cp"] = [2] source {} requires [] {
+  // expected-error @below {{deals out its items by 'block', expected no 'interleave'}}
+  launch.range @r block over "cp" extent "tokens" interleave 2 begin 0 : i64 size 1 : i64
+}
+
+// -----
+
+// What a range gives to a rank is dealt out over another axis.
+launch.plan @plan target "t" dtype f32 mesh ["cp"] = [2] source {} requires [] {
+  launch.range @r block over "cp" extent "tokens" begin 0 : i64 size 1 : i64
+  // expected-error @below {{deals out over "cp" what is dealt out over it already}}
+  launch.range @s block over "cp" extent ["size", "r"] within @r begin 0 : i64 size 1 : i64
+}
+
+// -----
+
+launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [2, 2] source {} requires [] {
+  // expected-error @below {{is within @r, expected a partition defined before}}
+  launch.range @s block over "tp" extent ["size", "r"] within @r begin 0 : i64 size 1 : i64
+  launch.range @r block over "cp" extent "tokens" begin 0 : i64 size 1 : i64
+}
+
+// -----
+
+launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [2, 2] source {} requires [] {
+  launch.range @r block over "cp" extent "tokens" begin 0 : i64 size 1 : i64
+  // expected-error @below {{is within @r, but has the extent "tokens"}}
+  launch.range @s block over "tp" extent "tokens" within @r begin 0 : i64 size 1 : i64
+}
+
+// -----
+
+launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [2, 2] source {} requires [] {
+  launch.range @r block over "cp" extent "tokens" begin 0 : i64 size 1 : i64
+  // expected-error @below {{deals out the parts of another range, expected 'within' to name it}}
+  launch.range @s block over "tp" extent ["size", "r"] begin 0 : i64 size 1 : i64
+}
+
+// -----
+
 //===----------------------------------------------------------------------===//
 // Flags and kernels
 //===----------------------------------------------------------------------===//
@@ -239,6 +310,34 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.stream @tp
   // expected-error @below {{names the group @tp, which is not defined}}
   launch.flag @f group @tp key []
+}
+
+// -----
+
+// KV fault 5 of the public engines: completion keys that collide across ranks.
+// The group "tp" has an instance per rank of "cp"; with one flag for all of them
+// (a key without "cp") each would take the others' signals.
+launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [4, 2] source {} requires [] {
+  launch.group @tp over ["tp"] ranks 2
+  // expected-error @below {{has the key [], expected ["cp"]: the group @tp has an instance for each setting of these axes, and instances that share a flag take one another's signals}}
+  launch.flag @f group @tp key []
+}
+
+// -----
+
+// ... the right one.
+launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [4, 2] source {} requires [] {
+  launch.group @tp over ["tp"] ranks 2
+  launch.flag @f group @tp key ["cp"]
+}
+
+// -----
+
+// An axis of the group itself is no key: its members have to meet.
+launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [4, 2] source {} requires [] {
+  launch.group @tp over ["tp"] ranks 2
+  // expected-error @below {{has the key ["cp", "tp"], expected ["cp"]}}
+  launch.flag @f group @tp key ["cp", "tp"]
 }
 
 // -----

@@ -159,3 +159,28 @@ launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [1, 2] source {} requ
     launch.site "x" "missed" was ["all_reduce"] step "s2"
   }
 }
+
+// -----
+
+// A broadcast has a root in its group.
+launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  launch.input "positions" : tensor<?xi64>
+  launch.group @tp over ["tp"] ranks 2
+  launch.cache @positions layer -1 plane positions : tensor<?xi64, #grid.layout<[_]>>
+  launch.weight @w0 "embed" stored [8, 4] bytes 128 : tensor<8x4xf32, #grid.layout<[_, _]>>
+  launch.flag @f.tp group @tp key []
+  launch.stream @compute
+  launch.variant @v0 tokens 1 to 8 {
+    launch.arena "float" bytes 512 bound 0
+    %ids = launch.buffer "ids" input "positions" : tensor<?xi64, #grid.layout<[_]>>
+    %a = launch.buffer "a" symmetric in "float" at 0 bytes 128 live ["s1", "s2"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    %b = launch.buffer "b" symmetric in "float" at 128 bytes 128 live ["s2", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    %c = launch.buffer "c" output in "float" at 256 bytes 128 live ["s3", "s3"] : tensor<?x4xf32, #grid.layout<[_, _]>>
+    launch.step "s0" cache_append (input = %ids, cache = @positions) on @compute
+    launch.step "s1" embedding (ids = %ids, weight = @w0, output = %a) on @compute
+    launch.step "s2" broadcast (input = %a, output = %b) with {group = @tp, root = 1} flag @f.tp on @compute after ["s1"]
+    // expected-error @below {{"s3" broadcasts from rank 2 of a group of 2}}
+    launch.step "s3" broadcast (input = %b, output = %c) with {group = @tp, root = 2} flag @f.tp on @compute after ["s2"]
+    launch.output "logits" %c
+  }
+}

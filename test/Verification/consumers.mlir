@@ -1,4 +1,4 @@
-// RUN: layline-opt %s -split-input-file -verify-diagnostics -mlir-very-unsafe-disable-verifier-on-parsing -verify-each=0 -verify-consumers -o /dev/null
+// RUN: layline-opt %s -split-input-file -verify-diagnostics -mlir-very-unsafe-disable-verifier-on-parsing -verify-each=0 -verify-consumers -allow-unregistered-dialect -o /dev/null
 
 // Every reader of a rewritten value gets what it needs. The ops are not
 // verified: the net stands alone. Right programs first; each fault is one change
@@ -226,9 +226,35 @@ func.func @relabelled(%h: !rows, %up: !up) -> !columns {
 !rows = tensor<?x16xf32, #grid.layout<[block "tp", _]>>
 !whole = tensor<?x16xf32, #grid.layout<[_, _]>>
 func.func @unknown_reader(%h: !rows) -> !whole {
-  // expected-error @below {{'builtin.unrealized_conversion_cast' reads %arg0 (operand #0), but has no factor model: what it needs of it is not known}}
+  // expected-error @below {{'builtin.unrealized_conversion_cast' reads %arg0 (operand #0), but has no factor model (or not the operands and attributes of one): what it needs of it is not known}}
   %0 = builtin.unrealized_conversion_cast %h : !rows to !whole
   return %0 : !whole
+}
+
+// -----
+
+// Ops without what their verifiers ask for.
+!rows = tensor<?x16xf32, #grid.layout<[block "tp", _]>>
+!whole = tensor<?x16xf32, #grid.layout<[_, _]>>
+func.func @malformed(%h: !rows, %p: !rows) -> !whole {
+  // expected-error @below {{'grid.all_gather' reads %arg0 (operand #0), but has no factor model (or not the operands and attributes of one)}}
+  %0 = "grid.all_gather"(%h) : (!rows) -> !whole
+  // expected-error @below {{'decoder.attention' reads %arg1 (operand #0), but its operands are not those of its factor model}}
+  %1 = "decoder.attention"(%p) : (!rows) -> !whole
+  return %0 : !whole
+}
+
+// -----
+
+// What other regions do is not known.
+!rows = tensor<?x16xf32, #grid.layout<[block "tp", _]>>
+func.func @region(%h: !rows) -> !rows {
+  "test.loop"() ({
+    // expected-error @below {{'decoder.scale' reads %arg0 (operand #0) in a region of 'test.loop': what the ranks hold there is not known}}
+    %0 = decoder.scale %h {factor = 2.0 : f64} : (!rows) -> !rows
+    "test.end"() : () -> ()
+  }) : () -> ()
+  return %h : !rows
 }
 
 // -----

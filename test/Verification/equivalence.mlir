@@ -444,3 +444,42 @@ module {
     return
   }
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Padding
+//===----------------------------------------------------------------------===//
+
+// Padding is no part of the global tensor.
+!q = tensor<?x6x4xf32>
+!placed = tensor<?x6x4xf32, #grid.layout<[_, block "tp", _]>>
+!padded = tensor<?x6x4xf32, #grid.layout<[_, block "tp" pad 64, _]>>
+func.func private @reference(%x: !q) -> !q attributes {decoder.reference} {
+  %0 = decoder.scale %x {factor = 2.0 : f64} : (!q) -> !q
+  return %0 : !q
+}
+func.func @padded(%x: !placed) -> !placed {
+  %0 = grid.pad %x dim 1 to 64 : !placed -> !padded
+  %1 = decoder.scale %0 {factor = 2.0 : f64} : (!padded) -> !padded
+  %2 = grid.unpad %1 dim 1 : !padded -> !placed
+  return %2 : !placed
+}
+
+// -----
+
+// ... and hides no op.
+!q = tensor<?x6x4xf32>
+!placed = tensor<?x6x4xf32, #grid.layout<[_, block "tp", _]>>
+!padded = tensor<?x6x4xf32, #grid.layout<[_, block "tp" pad 64, _]>>
+// expected-note @below {{imported here}}
+func.func private @reference(%x: !q) -> !q attributes {decoder.reference} {
+  %0 = decoder.scale %x {factor = 2.0 : f64} : (!q) -> !q
+  return %0 : !q
+}
+// expected-error @below {{returns as result #0 another value than the imported program}}
+func.func @lost_behind_padding(%x: !placed) -> !placed {
+  %0 = grid.pad %x dim 1 to 64 : !placed -> !padded
+  %1 = grid.unpad %0 dim 1 : !padded -> !placed
+  return %1 : !placed
+}

@@ -84,31 +84,41 @@ module {
 
 // -----
 
-// Without a proof there is no plan.
+// Two runs per rank, runs of two, and what a rank of "cp" has once more over "tp".
 module {
-  grid.mesh @mesh ["cp"] = [4]
-  // expected-error @below {{#grid.split<zigzag "cp"> does not deal out every item once: 'zigzag' has no proof and no lowering yet}}
+  grid.mesh @mesh ["cp", "tp", "pp"] = [4, 3, 2]
   func.func @zigzag(%x: tensor<?x16xf32, #grid.layout<[zigzag "cp", _]>>) {
     return
   }
-}
-
-// -----
-
-module {
-  grid.mesh @mesh ["cp"] = [4]
-  // expected-error @below {{'cyclic' has no proof and no lowering yet}}
   func.func @cyclic(%x: tensor<?x16xf32, #grid.layout<[cyclic(2) "cp", _]>>) {
+    return
+  }
+  func.func @nested(%x: tensor<?x16xf32, #grid.layout<[zigzag "cp" then cyclic(3) "tp" then block "pp", _]>>) {
+    return
+  }
+  func.func @owner(%x: tensor<2x16xf32, #grid.layout<[owner(1, 0) "pp", _]>>) {
     return
   }
 }
 
 // -----
 
+// An owner is a rank of the axis.
 module {
   grid.mesh @mesh ["pp"] = [2]
-  // expected-error @below {{'owner' has no proof and no lowering yet}}
-  func.func @owner(%x: tensor<2x16xf32, #grid.layout<[owner(1, 0) "pp", _]>>) {
+  // expected-error @below {{#grid.split<owner(0, 1, 2) "pp"> does not deal out every item once: with 3 items over 2 ranks of "pp", item 2 is held by nobody}}
+  func.func @owner(%x: tensor<3x16xf32, #grid.layout<[owner(0, 1, 2) "pp", _]>>) {
+    return
+  }
+}
+
+// -----
+
+// The axes of splits that follow are axes of the mesh too.
+module {
+  grid.mesh @mesh ["cp"] = [4]
+  // expected-error @below {{a dimension is split over "tp", which is no axis of the mesh}}
+  func.func @nested(%x: tensor<?x16xf32, #grid.layout<[zigzag "cp" then block "tp", _]>>) {
     return
   }
 }

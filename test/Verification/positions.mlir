@@ -144,3 +144,19 @@ func.func @cached_twice(%q: !q, %k: !q, %v: !q, %pos: !p {decoder.input = "posit
   %0 = decoder.attention %q, %keys, %vals, %pos, %kpos {scale = 0.5 : f64, causal = true} : (!q, !q, !q, !p, !p) -> !q
   return
 }
+
+// -----
+
+// Heads padded for a kernel are heads of the same rows.
+!q = tensor<?x6x4xf32, #grid.layout<[_, block "tp", _]>>
+!padded = tensor<?x6x4xf32, #grid.layout<[_, block "tp" pad 64, _]>>
+!kv_heads = tensor<?x2x4xf32, #grid.layout<[_, readers(6) "tp", _]>>
+!p = tensor<?xi64, #grid.layout<[_]>>
+func.func @padded_heads(%q: !q, %k: !kv_heads, %v: !kv_heads, %pos: !p {decoder.input = "positions"}) {
+  %kpos = decoder.cache %pos {layer = -1 : si64, plane = #decoder.plane<positions>} : (!p) -> !p
+  %keys = decoder.cache %k {layer = 0 : si64, plane = #decoder.plane<key>} : (!kv_heads) -> !kv_heads
+  %vals = decoder.cache %v {layer = 0 : si64, plane = #decoder.plane<value>} : (!kv_heads) -> !kv_heads
+  %0 = grid.pad %q dim 1 to 64 : !q -> !padded
+  %1 = decoder.attention %0, %keys, %vals, %pos, %kpos {scale = 0.5 : f64, causal = true} : (!padded, !kv_heads, !kv_heads, !p, !p) -> !padded
+  return
+}

@@ -60,8 +60,8 @@ for boundaries in ("foo", "Rows", ""):
 wrong(["compile", test.out / "none.json", "-o", OUT], "none.json", "cannot be read")
 wrong(["compile", GOLDEN / "llama", "-o", OUT], "llama", "cannot be read")
 wrong(["compile", "", "-o", OUT], "CONFIG")
-for command in ("verify", "inspect"):
-    wrong([command], "DIR", "required")
+for command, operand in (("verify", "PATH"), ("inspect", "DIR")):
+    wrong([command], operand, "required")
     wrong([command, test.out / "none"], "none", "cannot be read")
     (test.out / "empty").mkdir(exist_ok=True)
     wrong([command, test.out / "empty"], "plan.json", "cannot be read")

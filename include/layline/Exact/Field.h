@@ -31,7 +31,7 @@
 
 namespace layline::exact {
 
-__extension__ typedef unsigned __int128 UInt128;
+__extension__ typedef unsigned __int128 UInt128; // NOLINT: no such `using`
 
 /// An element of the field: always below kPrime.
 using Element = uint64_t;

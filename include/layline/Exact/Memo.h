@@ -18,9 +18,9 @@ public:
   Shape() = default;
   Shape(std::initializer_list<int64_t> extents) {
     for (int64_t extent : extents)
-      push_back(extent);
+      append(extent);
   }
-  void push_back(int64_t extent) { extents[count++] = extent; }
+  void append(int64_t extent) { extents[count++] = extent; }
   size_t size() const { return count; }
   int64_t &operator[](size_t dim) { return extents[dim]; }
   int64_t operator[](size_t dim) const { return extents[dim]; }

@@ -42,7 +42,7 @@ class Sampling {
 public:
   /// The first program is the one the others are compared with; they outlive
   /// this object.
-  explicit Sampling(const std::vector<const Program *> &programs);
+  explicit Sampling(const std::vector<const Program *> &list);
   Sampling(const Sampling &) = delete;
   Sampling &operator=(const Sampling &) = delete;
 
@@ -52,7 +52,6 @@ public:
   }
 
 private:
-  friend class DimClasses;
   std::vector<SampledProgram> programs;
   std::deque<Items> sets;
 };

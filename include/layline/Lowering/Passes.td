@@ -67,7 +67,8 @@ def LaunchAssignStreams : Pass<"launch-assign-streams", "::layline::launch::Plan
 
     * to read what the other step writes (buffers and caches),
     * to write bytes of an arena that the other step still uses,
-    * between two collectives of one group: their flags have one epoch.
+    * between two collectives, of whatever groups: each rank is in a group of
+      every kind, and must begin them in the order of the others.
 
     ```mlir
     launch.step "s0" all_gather (...)
@@ -94,7 +95,10 @@ def LaunchVerify : Pass<"launch-verify", "::layline::launch::PlanOp"> {
     * every event is signalled by one step, before it is waited for;
     * two steps that touch the same bytes or cache, one of them writing, are
       ordered: reads after writes, writes after reads, writes after writes;
-    * collectives of one group are never in flight at the same time;
+    * no two collectives are in flight at the same time, of one group or of
+      several: groups of other axes share ranks, which may begin the two in
+      different orders (a group of one rank waits for nobody);
+    * the root of a broadcast is a rank of its group;
     * `after` lists exactly the steps whose results are used;
     * outputs are written and owe nothing, every weight and cache is used, sites
       name the collective that pays their sum.

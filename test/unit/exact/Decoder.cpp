@@ -5,9 +5,6 @@ using namespace layline;
 using namespace layline::exact;
 using namespace layline::exact::test;
 
-static const Expr kTokens = Expr::symbol("tokens");
-static const Expr kContext = Expr::symbol("past") + kTokens;
-
 ValueId Decoder::value(std::vector<Expr> shape, Dims dims,
                        std::vector<unsigned> owes) {
   Value result;
@@ -89,15 +86,15 @@ void Decoder::inputs() {
   Attributes attrs;
   attrs.role = InputRole::Ids;
   attrs.input = "input_ids";
-  allIds = op(OpKind::Input, {}, integers({kTokens}, {{}}), "inputs", attrs);
+  allIds = op(OpKind::Input, {}, integers({tokens()}, {{}}), "inputs", attrs);
   attrs.role = InputRole::Positions;
   attrs.input = "positions";
   allPositions =
-      op(OpKind::Input, {}, integers({kTokens}, {{}}), "inputs", attrs);
+      op(OpKind::Input, {}, integers({tokens()}, {{}}), "inputs", attrs);
   attrs = {};
   attrs.layer = -1;
   attrs.plane = "positions";
-  keyPositions = op(OpKind::Cache, {allPositions}, integers({kContext}, {{}}),
+  keyPositions = op(OpKind::Cache, {allPositions}, integers({context()}, {{}}),
                     "positions", attrs);
   program.caches.push_back({-1, "positions", keyPositions});
   ids = allIds;
@@ -111,12 +108,12 @@ void Decoder::inputs() {
     own.links = {makeLink(kCp, [](int64_t items, int64_t ranks, int64_t rank) {
       return getSegments(Partition::zigzag(), items, ranks, (rank + 1) % ranks);
     })};
-    ids = op(OpKind::Slice, {allIds}, integers({kTokens}, {own}), "", attrs);
-    ids = relabel(ids, integers({kTokens}, {rows()}));
+    ids = op(OpKind::Slice, {allIds}, integers({tokens()}, {own}), "", attrs);
+    ids = relabel(ids, integers({tokens()}, {rows()}));
   } else {
-    ids = op(OpKind::Slice, {allIds}, integers({kTokens}, {own}), "", attrs);
+    ids = op(OpKind::Slice, {allIds}, integers({tokens()}, {own}), "", attrs);
   }
-  ValueId result = integers({kTokens}, {rows()});
+  ValueId result = integers({tokens()}, {rows()});
   if (is("local positions"))
     positions = relabel(allPositions, result);
   else if (is("prefix offset lost"))
@@ -129,7 +126,7 @@ ValueId Decoder::embed() {
   ValueId table =
       weight("embed", {model.vocabulary, model.hidden}, {tensorParallel(), {}});
   ValueId x = op(OpKind::Embedding, {ids, table},
-                 value({kTokens, model.hidden}, {rows(), {}}, {kTp}), "embed");
+                 value({tokens(), model.hidden}, {rows(), {}}, {kTp}), "embed");
   return reduce(x, "embed");
 }
 
@@ -139,7 +136,7 @@ ValueId Decoder::reduce(ValueId partial, const std::string &place) {
     return partial;
   Attributes attrs;
   attrs.axes = {kTp};
-  ValueId whole = value({kTokens, model.hidden}, {rows(), {}});
+  ValueId whole = value({tokens(), model.hidden}, {rows(), {}});
   std::string here = place + "/" + std::to_string(layer);
   if (here == "embed/0" && is("embedding not reduced"))
     return relabel(partial, whole);
@@ -163,7 +160,8 @@ ValueId Decoder::reduce(ValueId partial, const std::string &place) {
   }
   if (mesh.isByRows)
     return op(OpKind::ReduceScatter, {partial},
-              value({kTokens, model.hidden}, {rowsOfNorm(), {}}), place, attrs);
+              value({tokens(), model.hidden}, {rowsOfNorm(), {}}), place,
+              attrs);
   ValueId x = op(OpKind::AllReduce, {partial}, whole, place, attrs);
   if (place == "layer.0.o_proj" && is("reduced twice"))
     x = op(OpKind::AllReduce, {x}, like(x), place, attrs);
@@ -213,7 +211,7 @@ ValueId Decoder::gatherRows(ValueId x, const std::string &place) {
   Attributes attrs;
   attrs.axes = {kTp};
   return op(OpKind::AllGather, {x},
-            value({kTokens, model.hidden}, {rows(), {}}), place, attrs);
+            value({tokens(), model.hidden}, {rows(), {}}), place, attrs);
 }
 
 ValueId Decoder::quantize(ValueId x, const std::string &place) {
@@ -221,15 +219,15 @@ ValueId Decoder::quantize(ValueId x, const std::string &place) {
     return x;
   Attributes attrs;
   attrs.format = "f8E4M3FN";
-  ValueId values = like(x), scales = value({kTokens, 1}, {rows(), {}});
+  ValueId values = like(x), scales = value({tokens(), 1}, {rows(), {}});
   program.addOp(OpKind::Quantize, {x}, {values, scales}, attrs).place = place;
   if (place == "layer.0.attn_in" && is("scales of other rows")) {
     // Gathered in the order of the ranks.
     attrs.axes = {kCp};
     DimLayout block = split(kCp, Partition::block());
-    ValueId wrong = relabel(scales, value({kTokens, 1}, {block, {}}));
+    ValueId wrong = relabel(scales, value({tokens(), 1}, {block, {}}));
     ValueId whole = op(OpKind::AllGather, {wrong},
-                       value({kTokens, 1}, {{}, {}}), "", attrs);
+                       value({tokens(), 1}, {{}, {}}), "", attrs);
     scales = op(OpKind::Slice, {whole}, like(scales), "", attrs);
   }
   return op(OpKind::Dequantize, {values, scales}, like(x), place);
@@ -250,128 +248,6 @@ ValueId Decoder::residual(ValueId x, ValueId partial,
   return sum;
 }
 
-/// The query, key or value heads of this rank, normalised and rotated.
-ValueId Decoder::headsOf(ValueId x, const std::string &name, bool isQuery) {
-  int64_t d = model.width, count = isQuery ? model.heads : model.kvHeads;
-  int64_t begin = (name == "q"   ? 0
-                   : name == "k" ? model.heads
-                                 : model.heads + model.kvHeads) *
-                  d;
-  int64_t all = (model.heads + 2 * model.kvHeads) * d;
-  DimLayout flat = isQuery ? tensorParallel(d) : kvHeads(d);
-  DimLayout cube = isQuery ? tensorParallel() : kvHeads();
-  std::string place = prefix + name + "_proj";
-  if (place == "layer.0.k_proj" && is("window of the values"))
-    begin += model.kvHeads * d;
-  if (place == "layer.1.q_proj" && is("weights of another layer"))
-    place = "layer.0.q_proj";
-  std::string key = prefix + "qkv";
-  if (place != prefix + name + "_proj")
-    key = "layer.0.qkv";
-  if (place == "layer.0.k_proj" && is("KV heads by modulo"))
-    flat = split(kTp, Partition::cyclic(1), d);
-  ValueId w =
-      weight(key, {all, model.hidden}, {flat, {}}, Segment{begin, count * d});
-  place = prefix + name + "_proj";
-  ValueId y = op(OpKind::Linear, {x, w},
-                 value({kTokens, count * d}, {rows(), flat}), place);
-  if (place == "layer.0.k_proj" && is("KV heads by modulo"))
-    y = relabel(y, value({kTokens, count * d}, {rows(), kvHeads(d)}));
-  y = op(OpKind::SplitHeads, {y},
-         value({kTokens, count, d}, {rows(), cube, {}}), place);
-  if (name == "v")
-    return y;
-  Attributes attrs;
-  attrs.function = "rms";
-  attrs.eps = 1e-6;
-  ValueId scale = weight(prefix + name + "_norm", {d}, {{}});
-  y = op(OpKind::Norm, {y, scale}, like(y), prefix + name + "_norm", attrs);
-  RopeTable table;
-  for (int64_t i = 0; i < model.rotary / 2; ++i)
-    table.numbers.inverseFrequencies.push_back(1.0 / double(1 + i * i));
-  table.longNumbers = table.numbers;
-  table.longNumbers->factor = 1.25;
-  table.longAbove = 64;
-  place = prefix + name + "_rope";
-  if (place == "layer.0.q_rope" && is("frequency changed"))
-    table.numbers.inverseFrequencies.back() *= 0.5;
-  if (place == "layer.0.q_rope" && is("other style of rotation"))
-    table.isInterleaved = true;
-  if (place == "layer.1.k_rope" && is("long table from another position"))
-    table.longAbove = 65;
-  attrs = {};
-  attrs.rope = std::make_shared<const RopeTable>(table);
-  return op(OpKind::Rope, {y, positions}, like(y), place, attrs);
-}
-
-ValueId Decoder::cached(ValueId x, const std::string &plane) {
-  Attributes attrs;
-  std::string place = prefix + plane + "_cache";
-  std::vector<Expr> shape = {kTokens, model.kvHeads, model.width};
-  if (mesh.hasAxes() && mesh.cp > 1) {
-    attrs.axes = {kCp};
-    if (place == "layer.0.key_cache" && is("gathered in rank order"))
-      x = relabel(
-          x, value(shape, {split(kCp, Partition::block()), kvHeads(), {}}));
-    if (place == "layer.0.key_cache" && is("own rows cached only"))
-      x = relabel(x, value(shape, {rows(), kvHeads(), {}}));
-    else
-      x = op(OpKind::AllGather, {x}, value(shape, {{}, kvHeads(), {}}), place,
-             attrs);
-  }
-  attrs = {};
-  attrs.layer = layer;
-  attrs.plane = plane;
-  shape[0] = kContext;
-  ValueId result =
-      op(OpKind::Cache, {x}, value(shape, {{}, kvHeads(), {}}), place, attrs);
-  program.caches.push_back({layer, plane, result});
-  return result;
-}
-
-ValueId Decoder::attention(ValueId x) {
-  x = quantize(x, prefix + "attn_in");
-  ValueId q = headsOf(x, "q", true), k = headsOf(x, "k", false);
-  ValueId v = headsOf(x, "v", false);
-  ValueId keys = cached(k, "key");
-  ValueId values = cached(
-      prefix == "layer.0." && is("keys cached as values") ? k : v, "value");
-  Attributes attrs;
-  attrs.factor = 0.25;
-  attrs.window = model.window;
-  bool isFirst = layer == 0;
-  if (isFirst && is("scale changed"))
-    attrs.factor = 0.125;
-  if (isFirst && is("mask not causal"))
-    attrs.isCausal = false;
-  if (isFirst && is("window changed"))
-    attrs.window = *model.window + 1;
-  ValueId own = positions;
-  if (isFirst && is("mask by local positions"))
-    own = relabel(allPositions, integers({kTokens}, {rows()}));
-  return op(OpKind::Attention, {q, keys, values, own, keyPositions}, like(q),
-            prefix + "attention", attrs);
-}
-
-ValueId Decoder::output(ValueId a) {
-  int64_t d = model.width, flat = model.heads * d;
-  DimLayout heads = tensorParallel(d);
-  ValueId x = op(OpKind::MergeHeads, {a},
-                 value({kTokens, flat}, {rows(), heads}), prefix + "o_proj");
-  bool isFirst = layer == 0;
-  if (isFirst && is("weight of the neighbour"))
-    heads = neighbour(d);
-  ValueId w = weight(prefix + "o_proj", {model.hidden, flat}, {{}, heads});
-  std::vector<ValueId> operands = {x, w};
-  if (isFirst && is("bias on every rank"))
-    operands.push_back(weight("layer.0.norm2", {model.hidden}, {{}}));
-  ValueId y = op(OpKind::Linear, operands,
-                 value({kTokens, model.hidden}, {rows(), {}}, {kTp}),
-                 prefix + "o_proj");
-  program.ops.back().names = {prefix + "attn_out"};
-  return y;
-}
-
 ValueId Decoder::mlp(ValueId x) {
   if (model.experts > 0)
     return moe(x);
@@ -379,7 +255,7 @@ ValueId Decoder::mlp(ValueId x) {
   auto project = [&](const std::string &name) {
     ValueId w = weight(prefix + name, {f, h}, {tensorParallel(), {}});
     return op(OpKind::Linear, {x, w},
-              value({kTokens, f}, {rows(), tensorParallel()}), prefix + name);
+              value({tokens(), f}, {rows(), tensorParallel()}), prefix + name);
   };
   ValueId gate = project("gate_proj"), up = project("up_proj");
   Attributes attrs;
@@ -390,7 +266,7 @@ ValueId Decoder::mlp(ValueId x) {
                      : std::vector<ValueId>{gate, up},
                  like(gate), prefix + "act", attrs);
   ValueId w = weight(prefix + "down_proj", {h, f}, {{}, tensorParallel()});
-  return op(OpKind::Linear, {y, w}, value({kTokens, h}, {rows(), {}}, {kTp}),
+  return op(OpKind::Linear, {y, w}, value({tokens(), h}, {rows(), {}}, {kTp}),
             prefix + "down_proj");
 }
 
@@ -398,14 +274,14 @@ ValueId Decoder::moe(ValueId x) {
   int64_t f = model.features, h = model.hidden, k = model.topK;
   ValueId w = weight(prefix + "router", {model.experts, h}, {{}, {}});
   ValueId scores =
-      op(OpKind::Linear, {x, w}, value({kTokens, model.experts}, {rows(), {}}),
+      op(OpKind::Linear, {x, w}, value({tokens(), model.experts}, {rows(), {}}),
          prefix + "router");
   Attributes attrs;
   attrs.topK = k;
   attrs.function = "softmax";
   attrs.renormalize = !(layer == 0 && is("weights not renormalised"));
-  ValueId chosen = integers({kTokens, k}, {rows(), {}});
-  ValueId weights = value({kTokens, k}, {rows(), {}});
+  ValueId chosen = integers({tokens(), k}, {rows(), {}});
+  ValueId weights = value({tokens(), k}, {rows(), {}});
   program.addOp(OpKind::Router, {scores}, {chosen, weights}, attrs).place =
       prefix + "router";
   DimLayout part = tensorParallel();
@@ -419,12 +295,12 @@ ValueId Decoder::moe(ValueId x) {
   attrs = {};
   attrs.function = "silu";
   return op(OpKind::Experts, {x, chosen, weights, gate, up, down},
-            value({kTokens, h}, {rows(), {}}, {kTp}), prefix + "experts",
+            value({tokens(), h}, {rows(), {}}, {kTp}), prefix + "experts",
             attrs);
 }
 
 ValueId Decoder::logits(ValueId x) {
-  std::vector<Expr> shape = {kTokens, model.vocabulary};
+  std::vector<Expr> shape = {tokens(), model.vocabulary};
   DimLayout part = tensorParallel();
   if (is("vocabulary gathered in rank order"))
     part = split(kTp, Partition::cyclic(1));

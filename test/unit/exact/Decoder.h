@@ -47,6 +47,9 @@ public:
 private:
   using Dims = std::vector<DimLayout>;
 
+  static Expr tokens() { return Expr::symbol("tokens"); }
+  static Expr context() { return Expr::symbol("past") + tokens(); }
+
   bool is(const std::string &name) {
     planted |= fault == name;
     return fault == name;

@@ -7,8 +7,9 @@ using namespace layline;
 using namespace layline::exact;
 using namespace layline::exact::test;
 
-static void requireEqual(const Model &model, const std::vector<Mesh> &meshes) {
-  Checker checker(buildReference(model));
+static void requireEqual(const Model &model, const std::vector<Mesh> &meshes,
+                         const CheckerOptions &options = {}) {
+  Checker checker(buildReference(model), options);
   for (const Mesh &mesh : meshes)
     checker.addProgram(Decoder(model, mesh).build(),
                        "tp " + std::to_string(mesh.tp) + ", cp " +
@@ -64,4 +65,11 @@ TEST_CASE("plans with more ranks than items") {
 TEST_CASE("a result that stays split by rows") {
   requireEqual({}, {{2, 3, Partition::zigzag(), false, true},
                     {1, 3, Partition::cyclic(1), true, true}});
+}
+
+TEST_CASE("results that were dropped are computed again") {
+  CheckerOptions options;
+  options.memoBytes = 1 << 16;
+  options.threads = 3;
+  requireEqual({}, {{2, 2}, {4, 1, Partition::block(), true}, {2, 2}}, options);
 }
