@@ -841,6 +841,22 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // -----
 
+// ... of their own group.
+launch.plan @plan target "t" dtype f32 mesh ["cp", "tp"] = [2, 2] source {} requires [] {
+  launch.group @cp over ["cp"] ranks 2
+  launch.group @tp over ["tp"] ranks 2
+  // expected-note @below {{the flag is defined here}}
+  launch.flag @f.cp group @cp key ["tp"]
+  launch.variant @v0 tokens 1 to 8 {
+    %a = launch.buffer "a" activation : tensor<?x4xf32, #grid.layout<[_, _] owes "tp">>
+    %b = launch.buffer "b" activation : tensor<?x4xf32, #grid.layout<[_, _]>>
+    // expected-error @below {{is of the group @tp, but signals by @f.cp, a flag of the group @cp}}
+    launch.step "s0" all_reduce (input = %a, output = %b) with {group = @tp} flag @f.cp
+  }
+}
+
+// -----
+
 // Nothing else has.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   launch.variant @v0 tokens 1 to 8 {

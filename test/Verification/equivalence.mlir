@@ -455,15 +455,17 @@ module {
 !q = tensor<?x6x4xf32>
 !placed = tensor<?x6x4xf32, #grid.layout<[_, block "tp", _]>>
 !padded = tensor<?x6x4xf32, #grid.layout<[_, block "tp" pad 64, _]>>
+!whole = tensor<?x6x4xf32, #grid.layout<[_, _, _]>>
 func.func private @reference(%x: !q) -> !q attributes {decoder.reference} {
   %0 = decoder.scale %x {factor = 2.0 : f64} : (!q) -> !q
   return %0 : !q
 }
-func.func @padded(%x: !placed) -> !placed {
+func.func @padded(%x: !placed) -> !whole {
   %0 = grid.pad %x dim 1 to 64 : !placed -> !padded
   %1 = decoder.scale %0 {factor = 2.0 : f64} : (!padded) -> !padded
   %2 = grid.unpad %1 dim 1 : !padded -> !placed
-  return %2 : !placed
+  %3 = grid.all_gather %2 dim 1 over "tp" : !placed -> !whole
+  return %3 : !whole
 }
 
 // -----
@@ -482,4 +484,20 @@ func.func @lost_behind_padding(%x: !placed) -> !placed {
   %0 = grid.pad %x dim 1 to 64 : !placed -> !padded
   %1 = grid.unpad %0 dim 1 : !padded -> !placed
   return %1 : !placed
+}
+
+// -----
+
+// A part of the result is the same global tensor, but not what was asked for.
+!x = tensor<?x16xf32>
+!whole = tensor<?x16xf32, #grid.layout<[_, _]>>
+!rows = tensor<?x16xf32, #grid.layout<[block "tp", _]>>
+func.func private @reference(%x: !x) -> !x attributes {decoder.reference} {
+  return %x : !x
+}
+
+func.func @returns_rows(%x: !whole) -> !rows {
+  %0 = grid.slice %x dim 0 over "tp" : !whole -> !rows
+  // expected-error @below {{returns result #0 in parts, as #grid.layout<[block "tp", _]>: the imported program returns all of it; gather it first}}
+  return %0 : !rows
 }
