@@ -117,11 +117,9 @@ void checkFlags(const Plan &plan, const Variant &variant,
                       ", its flag '", flag.id, "' of group '",
                       plan.groups[flag.group].id, "'");
       for (const Step &inner : step.body)
-        if (hasCollective(inner) && inner.flag != step.flag)
+        if (inner.flag >= 0 && inner.flag != step.flag)
           contract.fail("has the flag '", flag.id, "', but step '", inner.id,
-                        "' in its body ",
-                        inner.flag < 0 ? "none"
-                                       : "'" + plan.flags[inner.flag].id + "'");
+                        "' in its body '", plan.flags[inner.flag].id, "'");
       int &last = lastOf[step.flag];
       if (last >= 0 && !before(last, static_cast<int>(i)))
         contract.fail("may run at the same time as step '",
