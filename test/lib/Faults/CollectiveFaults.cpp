@@ -129,10 +129,11 @@ void test::findWrongGroup(FaultFinder &finder) {
 
 void test::findWrongRoot(FaultFinder &finder) {
   finder.forEach<BroadcastOp>([&](BroadcastOp op) {
+    // All copies of a value are equal, so that another rank of the group is as
+    // good a root.
     int64_t ranks = finder.ranks(op.getAxisAttr());
     if (ranks > 1)
-      finder.addPlace(
-          [=]() mutable { op.setRoot((op.getRoot() + 1) % ranks); });
+      finder.addPlace([=]() mutable { op.setRoot(ranks); });
   });
 }
 

@@ -143,34 +143,3 @@ void test::findKvHeadOfFirstRank(FaultFinder &finder) {
       });
   });
 }
-
-/// A norm over the full width of replicated KV heads would sum each of them as
-/// often as it is held. No op of the dialect takes part of a width yet.
-void test::findReplicatedHeadCountedTwice(FaultFinder &) {}
-
-void test::findPaddedHeadInNorm(FaultFinder &finder) {
-  finder.forEach<Operation *>([&](Operation *op) {
-    if (op->getName().getStringRef() != "grid.unpad")
-      return;
-    for (Operation *user : op->getResult(0).getUsers())
-      if (isa<d::NormOp>(user))
-        finder.addPlace([=] {
-          user->replaceUsesOfWith(op->getResult(0), op->getOperand(0));
-        });
-  });
-}
-
-void test::findQuantizeScaleOfOtherRow(FaultFinder &finder) {
-  finder.forEach<Operation *>([&](Operation *op) {
-    if (op->getName().getStringRef() != "decoder.dequantize" ||
-        op->getNumOperands() < 2)
-      return;
-    LayoutAttr layout = layoutOf(op->getOperand(1));
-    SplitAttr rows = layout ? layout.getDims()[0] : SplitAttr();
-    if (rows && finder.hasRanks(rows.getLastAxis()))
-      finder.addPlace([=] {
-        SplitAttr other = withLastLink(rows, PartitionKind::Cyclic, 1);
-        relabelOperand(op->getOpOperand(1), layout.withDim(0, other));
-      });
-  });
-}

@@ -16,6 +16,12 @@ OwningOpRef<ModuleOp> test::buildPlanned(const DecoderConfig &config,
       config, {"config.json", "sha256:" + std::string(64, '0')}, context);
   // Lowering asks for it, as the tool's compiler sets it.
   (*module)->setAttr("grid.target", StringAttr::get(&context, "cpu"));
+  if (failed(placeAndPlan(*module, plan)))
+    return {};
+  return module;
+}
+
+LogicalResult test::placeAndPlan(ModuleOp module, const PlanChoice &plan) {
   PlacementOptions placement;
   placement.tp = plan.tp;
   placement.cp = plan.cp;
@@ -25,11 +31,9 @@ OwningOpRef<ModuleOp> test::buildPlanned(const DecoderConfig &config,
   planning.boundaries = plan.boundaries;
   planning.rowsFrom = plan.rowsFrom;
   planning.fuse = plan.fuse;
-  PassManager manager(&context);
+  PassManager manager(module.getContext());
   manager.enableVerifier(false);
   buildPlacementPipeline(manager, placement);
   buildPlanningPipeline(manager, planning);
-  if (failed(manager.run(*module)))
-    return {};
-  return module;
+  return manager.run(module);
 }

@@ -46,6 +46,8 @@ std::string describe(const RandomProgram &program);
 mlir::OwningOpRef<mlir::ModuleOp> buildPlanned(const DecoderConfig &config,
                                                const PlanChoice &plan,
                                                mlir::MLIRContext &context);
+/// The same of a module as imported.
+mlir::LogicalResult placeAndPlan(mlir::ModuleOp module, const PlanChoice &plan);
 
 } // namespace layline::test
 

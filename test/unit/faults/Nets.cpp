@@ -1,5 +1,7 @@
 //===- Nets.cpp - each proof asked by itself ------------------------------===//
 #include "Nets.h"
+#include "dialects/Decoder/Decoder.h"
+#include "dialects/Grid/Grid.h"
 #include "dialects/Launch/Launch.h"
 #include "layline/Driver/Pipelines.h"
 #include "layline/Lowering/Passes.h"
@@ -105,6 +107,18 @@ static Answers askOfPlan(ModuleOp module, launch::PlanOp plan,
   return sheet.answers;
 }
 
+/// Whether all ops are steps of plans.
+static bool hasPlan(ModuleOp module) {
+  return !module
+              .walk([](Operation *op) {
+                return isa<grid::PadOp, grid::UnpadOp, decoder::QuantizeOp,
+                           decoder::DequantizeOp>(op)
+                           ? WalkResult::interrupt()
+                           : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 Answers test::askAll(ModuleOp module, ModuleOp imported) {
   if (launch::PlanOp plan = findPlan(module))
     return askOfPlan(module, plan, imported);
@@ -121,7 +135,7 @@ Answers test::askAll(ModuleOp module, ModuleOp imported) {
   std::optional<std::string> problem = runExact(module);
   sheet[Net::Exact] = {problem ? Verdict::Refuses : Verdict::Accepts,
                        problem.value_or("")};
-  if (sheet[Net::Types].verdict != Verdict::Accepts)
+  if (sheet[Net::Types].verdict != Verdict::Accepts || !hasPlan(module))
     return sheet.answers;
   OwningOpRef<ModuleOp> lowered;
   sheet[Net::Launch] = capture(context, [&] {
