@@ -10,7 +10,8 @@
 !gain = tensor<2xf32, #whole1>
 !owes = tensor<?x8xf32, #grid.layout<[_, _] owes "tp">>
 !rows = tensor<?x8xf32, #grid.layout<[block "tp", _]>>
-!table = tensor<16x8xf32, #whole2>
+!table = tensor<16x8xf32, #grid.layout<[block "tp", _]>>
+!parts = tensor<?x16xf32, #grid.layout<[_, block "tp"]>>
 !w = tensor<8x8xf32, #whole2>
 !out = tensor<8x8xf32, #grid.layout<[block "tp" x 2, _]>>
 !in = tensor<8x8xf32, #grid.layout<[_, block "tp" x 2]>>
@@ -57,7 +58,8 @@ func.func @v0(%ids: !ids {decoder.input = "input_ids"}) -> !logits attributes {g
   %o1 = decoder.weight {key = "layers.1.o", stored_shape = array<i64: 8, 8>} : () -> !w
   %gain = decoder.weight {key = "head_norm", stored_shape = array<i64: 2>} : () -> !gain
   %g = decoder.weight {key = "layers.1.sub_norm", stored_shape = array<i64: 8>} : () -> !n
-  %x = decoder.embedding %ids, %table : (!ids, !table) -> !x
+  %e = decoder.embedding %ids, %table : (!ids, !table) -> !owes
+  %x = grid.all_reduce %e over ["tp"] : !owes -> !x
   %q0 = decoder.linear %x, %w0 : (!x, !out) -> !q
   %s0 = decoder.split_heads %q0 : (!q) -> !heads
   %p0 = grid.pad %s0 dim 1 to 8 : !heads -> !padded
@@ -79,7 +81,8 @@ func.func @v0(%ids: !ids {decoder.input = "input_ids"}) -> !logits attributes {g
   %y1 = decoder.linear %t1, %o1 : (!rows, !w) -> !rows
   %h1 = decoder.add %r0, %y1 : (!rows, !rows) -> !rows
   %t = grid.all_gather %h1 dim 0 over "tp" : !rows -> !x
-  %logits = decoder.logits %t, %table : (!x, !table) -> !logits
+  %c = decoder.logits %t, %table : (!x, !table) -> !parts
+  %logits = grid.all_gather %c dim 1 over "tp" : !parts -> !logits
   return %logits : !logits
 }
 }

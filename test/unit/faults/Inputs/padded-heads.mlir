@@ -10,7 +10,8 @@
 !n = tensor<8xf32, #whole1>
 !owes = tensor<?x8xf32, #grid.layout<[_, _] owes "tp">>
 !rows = tensor<?x8xf32, #grid.layout<[block "tp", _]>>
-!table = tensor<16x8xf32, #whole2>
+!table = tensor<16x8xf32, #grid.layout<[block "tp", _]>>
+!parts = tensor<?x16xf32, #grid.layout<[_, block "tp"]>>
 !w = tensor<8x8xf32, #whole2>
 !out = tensor<8x8xf32, #grid.layout<[block "tp" x 2, _]>>
 !in = tensor<8x8xf32, #grid.layout<[_, block "tp" x 2]>>
@@ -73,7 +74,8 @@ func.func @v0(%ids: !pos {decoder.input = "input_ids"}, %positions: !pos {decode
   %wk1 = decoder.weight {key = "layers.1.k", stored_shape = array<i64: 4, 8>} : () -> !kv_whole
   %wo1 = decoder.weight {key = "layers.1.o", stored_shape = array<i64: 8, 8>} : () -> !w
   %g1 = decoder.weight {key = "layers.1.sub_norm", stored_shape = array<i64: 8>} : () -> !n
-  %x = decoder.embedding %ids, %table : (!pos, !table) -> !x
+  %e = decoder.embedding %ids, %table : (!pos, !table) -> !owes
+  %x = grid.all_reduce %e over ["tp"] : !owes -> !x
   %q0 = decoder.linear %x, %wq0 : (!x, !out) -> !q
   %k0 = decoder.linear %x, %wk0 : (!x, !kv) -> !k
   %qh0 = decoder.split_heads %q0 : (!q) -> !qh
@@ -102,7 +104,8 @@ func.func @v0(%ids: !pos {decoder.input = "input_ids"}, %positions: !pos {decode
   %o1 = decoder.linear %n1, %wo1 : (!rows, !w) -> !rows
   %h1 = decoder.add %r0, %o1 : (!rows, !rows) -> !rows
   %t = grid.all_gather %h1 dim 0 over "tp" : !rows -> !x
-  %logits = decoder.logits %t, %table : (!x, !table) -> !logits
+  %c = decoder.logits %t, %table : (!x, !table) -> !parts
+  %logits = grid.all_gather %c dim 1 over "tp" : !parts -> !logits
   return %logits : !logits
 }
 }

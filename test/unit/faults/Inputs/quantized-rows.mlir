@@ -1,8 +1,7 @@
 // Activations quantised row by row before each product: what is gathered is
 // the narrow values and their scales.
 module attributes {grid.target = "cpu"} {
-func.func @decoder(%ids: tensor<?xi64> {decoder.input = "input_ids"},
-                   %positions: tensor<?xi64> {decoder.input = "positions"}) -> tensor<?x16xf32> {
+func.func @decoder(%ids: tensor<?xi64> {decoder.input = "input_ids"}) -> tensor<?x16xf32> {
   %table = decoder.weight {key = "embed", stored_shape = array<i64: 16, 8>} : () -> tensor<16x8xf32>
   %x = decoder.embedding %ids, %table : (tensor<?xi64>, tensor<16x8xf32>) -> tensor<?x8xf32>
   %g1 = decoder.weight {key = "layers.0.norm", stored_shape = array<i64: 8>} : () -> tensor<8xf32>
