@@ -14,6 +14,7 @@
 #include "plan/Load.h"
 #include "llvm/ADT/SetVector.h"
 #include <chrono>
+#include <future>
 
 using namespace mlir;
 using namespace layline;
@@ -132,7 +133,8 @@ bool Prover::record(ProofRecord proof, llvm::function_ref<bool()> prove) {
   return proofs.back().holds;
 }
 
-bool Prover::proveStatic(ModuleOp module, bool all) {
+bool Prover::proveStatic(ModuleOp module, bool all,
+                         llvm::function_ref<bool()> consumers) {
   std::vector<Net> nets = getNets(module);
   bool good = record(
       {"types", "the verifier of every op: layouts, owed sums, same rows",
@@ -142,6 +144,8 @@ bool Prover::proveStatic(ModuleOp module, bool all) {
     if (!good && !all)
       return false;
     good &= record({net.name, net.method, net.covers, false, 0}, [&] {
+      if (consumers && StringRef(net.name) == "consumers")
+        return consumers();
       PassManager manager(module->getContext());
       manager.enableVerifier(false);
       net.build(manager);
@@ -166,15 +170,16 @@ bool Prover::proveLaunch(ModuleOp module) {
 }
 
 bool Prover::addPrograms(ModuleOp module) {
-  func::FuncOp reference = findReference(module);
-  if (!reference) {
+  func::FuncOp imported = findReference(module);
+  if (!imported) {
     module.emitError("has no reference program to compare with");
     return false;
   }
-  FailureOr<exact::Program> expected = buildExactProgram(reference, {});
+  FailureOr<exact::Program> expected = buildExactProgram(imported, {});
   if (failed(expected))
     return false;
-  checker = std::make_unique<exact::Checker>(std::move(*expected));
+  reference = std::move(*expected);
+  checker = makeChecker();
   for (func::FuncOp function : findPrograms(module)) {
     FailureOr<exact::Program> program =
         buildExactProgram(function, grid::lookupMesh(module));
@@ -215,32 +220,83 @@ std::string Prover::getFinalDigest(size_t variants) const {
   return getProofDigest(all);
 }
 
-bool Prover::addPlan(const std::string &text, const std::string &name,
-                     llvm::function_ref<void(const std::string &)> emitError) {
-  auto loaded = std::make_shared<runtime::LoadedPlan>();
-  bool good = record(describeLoader(), [&] {
-    *loaded = runtime::loadPlan(text, name);
-    for (const std::string &finding : loaded->findings)
-      emitError(finding);
-    return loaded->findings.empty();
-  });
-  if (!good || !checker)
-    return good;
-  for (const runtime::Variant &variant : loaded->plan.variants) {
-    checker->addProgram(buildExactProgram(loaded->plan, variant),
-                        "variant " + variant.id + " of plan.json");
-    ++planPrograms;
-  }
-  plans.push_back(loaded);
-  return true;
+void Prover::addPlan(std::string text, std::string name) {
+  plan.emplace(std::move(text), std::move(name));
 }
 
-bool Prover::proveExact(
+namespace {
+/// A plan as its reader found it.
+struct CheckedPlan {
+  runtime::LoadedPlan loaded;
+  double milliseconds = 0;
+};
+} // namespace
+
+static double millisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+static std::unique_ptr<CheckedPlan> checkPlan(const std::string &text,
+                                              const std::string &name) {
+  auto start = std::chrono::steady_clock::now();
+  auto plan = std::make_unique<CheckedPlan>();
+  plan->loaded = runtime::loadPlan(text, name);
+  plan->milliseconds = millisecondsSince(start);
+  return plan;
+}
+
+std::unique_ptr<exact::Checker> Prover::makeChecker() const {
+  exact::CheckerOptions options;
+  options.memos = memos;
+  return std::make_unique<exact::Checker>(*reference, std::move(options));
+}
+
+bool Prover::proveTaken(
     llvm::function_ref<void(const std::string &)> emitError) {
-  return record(describeExact(planPrograms), [&] {
-    std::vector<exact::Mismatch> mismatches = checker->check();
-    for (const exact::Mismatch &mismatch : mismatches)
-      emitError(mismatch.program + ": " + mismatch.text);
-    return mismatches.empty();
-  });
+  std::future<std::unique_ptr<CheckedPlan>> loading;
+  if (plan)
+    loading = std::async(std::launch::async, [this] {
+      return checkPlan(plan->first, plan->second);
+    });
+
+  auto start = std::chrono::steady_clock::now();
+  std::vector<exact::Mismatch> mismatches;
+  if (programs)
+    mismatches = checker->check();
+  double milliseconds = millisecondsSince(start);
+  bool good = true;
+  size_t variants = 0;
+  if (plan) {
+    std::unique_ptr<CheckedPlan> checked = loading.get();
+    for (const std::string &finding : checked->loaded.findings)
+      emitError(finding);
+    good = checked->loaded.findings.empty();
+    ProofRecord loader = describeLoader();
+    loader.holds = good;
+    loader.milliseconds = checked->milliseconds;
+    proofs.push_back(std::move(loader));
+    if (good && reference) {
+      // The plan's variants are the programs, so their work is done already.
+      start = std::chrono::steady_clock::now();
+      std::unique_ptr<exact::Checker> planChecker = makeChecker();
+      const runtime::Plan &loaded = checked->loaded.plan;
+      for (const runtime::Variant &variant : loaded.variants)
+        planChecker->addProgram(buildExactProgram(loaded, variant),
+                                "variant " + variant.id + " of plan.json");
+      variants = loaded.variants.size();
+      llvm::append_range(mismatches, planChecker->check());
+      milliseconds += millisecondsSince(start);
+    }
+  }
+  if (!reference || programs + variants == 0)
+    return good;
+  for (const exact::Mismatch &mismatch : mismatches)
+    emitError(mismatch.program + ": " + mismatch.text);
+  ProofRecord exact = describeExact(variants);
+  exact.holds = mismatches.empty();
+  exact.milliseconds = milliseconds;
+  proofs.push_back(std::move(exact));
+  return good && mismatches.empty();
 }

@@ -21,8 +21,10 @@ public:
 
   /// The static nets: types, partitions, coverage, positions, sums, consumers,
   /// order, equivalence. The first that fails ends it, unless `all`. Without a
-  /// reference program there is no equivalence.
-  bool proveStatic(mlir::ModuleOp module, bool all);
+  /// reference program there is no equivalence. `consumers` stands for the net
+  /// of that name, for a caller who wants its report.
+  bool proveStatic(mlir::ModuleOp module, bool all,
+                   llvm::function_ref<bool()> consumers = {});
 
   /// The launch verifier of the module's plan.
   bool proveLaunch(mlir::ModuleOp module);
@@ -32,27 +34,30 @@ public:
   /// an op has no exact meaning.
   bool addPrograms(mlir::ModuleOp module);
 
-  /// Takes the variants of a plan, after the loader's own checks, which are
-  /// recorded too. `emitError` gets what is wrong.
-  bool addPlan(const std::string &text, const std::string &name,
-               llvm::function_ref<void(const std::string &)> emitError);
+  /// Takes a plan's text: the loader's checks are made, and its variants are
+  /// programs for the exact check. Both happen when they are proved.
+  void addPlan(std::string text, std::string name);
 
   /// The digest of the proofs so far, and of those that are to come if the plan
   /// has so many variants and all hold.
   std::string getFinalDigest(size_t variants) const;
 
-  /// Runs all programs that were taken.
-  bool proveExact(llvm::function_ref<void(const std::string &)> emitError);
+  /// The loader's checks of the plan, and the exact check of all programs that
+  /// were taken, if there is a reference. `emitError` gets what is wrong. The
+  /// loader works while programs run.
+  bool proveTaken(llvm::function_ref<void(const std::string &)> emitError);
 
 private:
   ProofRecord describeExact(size_t variants) const;
+  std::unique_ptr<exact::Checker> makeChecker() const;
   bool record(ProofRecord proof, llvm::function_ref<bool()> prove);
 
   std::vector<ProofRecord> &proofs;
-  std::unique_ptr<exact::Checker> checker;
-  size_t programs = 0, planPrograms = 0;
-  /// What programs from plans refer to.
-  std::vector<std::shared_ptr<void>> plans;
+  std::optional<exact::Program> reference;
+  std::shared_ptr<exact::RunMemos> memos = std::make_shared<exact::RunMemos>();
+  std::unique_ptr<exact::Checker> checker; ///< of programs
+  size_t programs = 0;
+  std::optional<std::pair<std::string, std::string>> plan; ///< text, name
 };
 
 } // namespace layline

@@ -136,8 +136,10 @@ bool Verifier::verifyPlans(ModuleOp module, const std::string &name,
     good &= prover.proveLaunch(module);
     std::string text;
     llvm::raw_string_ostream os(text);
-    good &= succeeded(printPlan(plan, os)) &&
-            prover.addPlan(text, name, reporter());
+    if (failed(printPlan(plan, os)))
+      good = false;
+    else
+      prover.addPlan(text, name);
   }
   return good;
 }
@@ -172,8 +174,7 @@ void Verifier::verifyFile(const std::string &file, const std::string &against,
     good &= prover.addPrograms(*module);
   if (hasPlan)
     good &= verifyPlans(*module, file, prover);
-  if (exact)
-    good &= prover.proveExact(reporter());
+  good &= prover.proveTaken(reporter());
   result.status = good ? CompileStatus::Good : CompileStatus::Refused;
 }
 
@@ -185,9 +186,8 @@ void Verifier::verifyText(const std::string &text, const std::string &name,
   DiagnosticLog log(context, llvm::sys::path::filename(against).str(),
                     result.messages);
   Prover prover(result.proofs);
-  bool good = prover.addPrograms(*module) &&
-              prover.addPlan(text, name, reporter()) &&
-              prover.proveExact(reporter());
+  prover.addPlan(text, name);
+  bool good = prover.addPrograms(*module) && prover.proveTaken(reporter());
   result.status = good ? CompileStatus::Good : CompileStatus::Refused;
 }
 

@@ -58,6 +58,15 @@ struct Outcome {
 
 } // namespace
 
+Memo &RunMemos::get(size_t number, size_t budget) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (number >= memos.size())
+    memos.resize(number + 1);
+  if (!memos[number])
+    memos[number] = std::make_unique<Memo>(budget);
+  return *memos[number];
+}
+
 /// One check: everything that lives as long as it.
 class Checker::Session {
 public:
@@ -117,10 +126,14 @@ Checker::Session::Session(Checker &checker)
       kept[pair.reference] = true;
   }
   runs = checker.options.runs;
+  if (checker.options.memos)
+    runs = checker.options.memos->runs;
   if (runs.empty())
     runs =
         chooseRuns({traits.axes.begin(), traits.axes.end()},
                    traits.isBig ? kMostBigRuns : kMostRuns, traits.longAbove);
+  if (checker.options.memos)
+    checker.options.memos->runs = runs;
   referenceFaults.resize(runs.size());
   outcomes.assign(runs.size(), std::vector<Outcome>(programs.size()));
 }
@@ -193,12 +206,19 @@ void Checker::Session::runAll(const Run &run, size_t number, Memo &memo) {
 }
 
 void Checker::Session::work() {
-  Memo memo(checker.options.memoBytes);
+  Memo own(checker.options.memoBytes);
   for (size_t number; (number = nextRun++) < runs.size();) {
-    memo.beginStep();
-    runAll(runs[number], number, memo);
+    if (RunMemos *memos = checker.options.memos.get()) {
+      Memo &memo = memos->get(number, checker.options.memoBytes);
+      size_t before = memo.getComputed();
+      runAll(runs[number], number, memo);
+      computed += memo.getComputed() - before;
+      continue;
+    }
+    own.beginStep();
+    runAll(runs[number], number, own);
   }
-  computed += memo.getComputed();
+  computed += own.getComputed();
 }
 
 /// Runs once more, comparing everything that corresponds, to find where the

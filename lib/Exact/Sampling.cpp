@@ -13,6 +13,9 @@ namespace {
 constexpr int64_t kSmall = 6;      ///< dimensions up to this size are run whole
 constexpr int64_t kManyRanks = 16; ///< beyond, only first elements of parts
 constexpr int64_t kChoices = 2;    ///< experts taken of those sampled
+/// Entries of the vocabulary: more than any run has tokens, so that no two rows
+/// need have one id. Rows of equal ids could change places unseen.
+constexpr int64_t kEntries = 48;
 constexpr int64_t kLargestWhole = 4096; ///< larger ones have a fault anyway
 constexpr int kMaxNesting = 8;          ///< of flat dimensions, against cycles
 
@@ -179,6 +182,10 @@ void Sampler::choose() {
     for (const DimClasses::Readers &readers : classes.readers)
       isChanged |= closeReaders(readers);
   }
+  for (unsigned node : classes.vocabularies)
+    if (classes.extent(node).isConstant())
+      for (int64_t i = 0; i < kEntries; ++i)
+        add(node, i * size(node) / kEntries);
   for (unsigned node : classes.choices) {
     if (!classes.extent(node).isConstant())
       continue;

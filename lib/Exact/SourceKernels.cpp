@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
+#include <numeric>
 
 using namespace layline;
 using namespace layline::exact;
@@ -52,8 +53,15 @@ void exact::inputKernel(KernelCall &call) {
     if (!call.require(entries && !entries->empty(),
                       "there is no vocabulary to draw ids from"))
       return;
+    // Every entry once before one comes again, in no order that a split has.
+    uint64_t count = entries->size();
+    uint64_t stride = 1 + count * 5 / 8;
+    while (std::gcd(stride, count) != 1)
+      ++stride;
+    uint64_t first = hashed(source, {call.run.base}) % count;
     return generate(call, [&](const std::vector<int64_t> &labels) {
-      return Element((*entries)[hashed(source, labels) % entries->size()]);
+      uint64_t row = labels.empty() ? 0 : uint64_t(labels[0]) % count;
+      return Element((*entries)[(first + row * stride) % count]);
     });
   }
   case InputRole::Positions:

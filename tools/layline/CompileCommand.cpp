@@ -165,6 +165,7 @@ static int runCompile(Arguments &arguments) {
   if (!arguments.dumpDir.empty())
     request.dumpDir = arguments.dumpDir;
   request.fuse = !arguments.noFuse;
+  request.endsProcess = true;
   Compilation result = compile(request);
   std::cerr << result.messages;
   if (result.status != CompileStatus::Good)

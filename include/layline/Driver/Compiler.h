@@ -20,9 +20,12 @@ struct CompileRequest {
   std::string cpSplit = "zigzag"; ///< contiguous, interleave, interleave:I
   std::string target = "cpu";
   int64_t minTokens = 1, maxTokens = 8192;
-  std::string boundaries = "auto";    ///< auto, rows, whole
-  bool even = false;                  ///< refuse parts of different sizes
-  bool fuse = true;                   ///< false: separate steps, as a baseline
+  std::string boundaries = "auto"; ///< auto, rows, whole
+  bool even = false;               ///< refuse parts of different sizes
+  bool fuse = true;                ///< false: separate steps, as a baseline
+  /// The process ends soon after: memory is left to the system, which takes it
+  /// back faster than it is freed piece by piece.
+  bool endsProcess = false;
   std::optional<std::string> dumpDir; ///< write the IR after each phase there
 };
 

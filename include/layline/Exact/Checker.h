@@ -4,6 +4,7 @@
 
 #include "layline/Exact/Interpreter.h"
 #include "layline/Exact/Program.h"
+#include <mutex>
 
 namespace layline::exact {
 
@@ -36,11 +37,28 @@ struct Statistics {
 std::vector<Run> chooseRuns(const std::vector<int64_t> &axes, size_t most,
                             std::optional<int64_t> longAbove = std::nullopt);
 
+/// What the runs of a check have computed, kept for a later check of other
+/// programs against the same reference: where they are alike, it is looked up.
+/// Not for two checks at once.
+class RunMemos {
+public:
+  /// The memo of the run of this number; runs are those of the first check.
+  Memo &get(size_t number, size_t budget);
+
+private:
+  friend class Checker;
+  std::mutex mutex;
+  std::vector<Run> runs;
+  std::vector<std::unique_ptr<Memo>> memos;
+};
+
 struct CheckerOptions {
   std::string referenceName = "the imported program";
   std::vector<Run> runs; ///< none: chosen from the programs
   unsigned threads = 2;
   size_t memoBytes = size_t(256) << 20; ///< per thread, about
+  /// Null: what is computed is dropped after the check.
+  std::shared_ptr<RunMemos> memos;
 };
 
 /// Compares programs with a reference on one device: what they return (on every
