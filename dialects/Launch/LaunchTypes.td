@@ -38,7 +38,7 @@ def Launch_Plane : Launch_Enum<"Plane", "What a cache keeps for each token", [
   I32EnumAttrCase<"Positions", 2, "positions">]>;
 
 // What each kind takes stands in StepKinds.cpp, in the order of this list.
-def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of plan format 1.0", [
+def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of plan format 1", [
   I32EnumAttrCase<"Embedding", 0, "embedding">, I32EnumAttrCase<"Norm", 1, "norm">,
   I32EnumAttrCase<"Linear", 2, "linear">, I32EnumAttrCase<"Rope", 3, "rope">,
   I32EnumAttrCase<"CacheAppend", 4, "cache_append">, I32EnumAttrCase<"Attention", 5, "attention">,

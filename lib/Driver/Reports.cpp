@@ -1,6 +1,7 @@
 //===- Reports.cpp - what a compilation says about its plan ---------------===//
 #include "Reports.h"
 #include "dialects/Launch/Ranges.h"
+#include "layline/Placement/Passes.h"
 #include "layline/Planning/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -163,6 +164,27 @@ static std::string joinNames(std::optional<ArrayAttr> names) {
       " + ");
 }
 
+/// The gathers of a step over the axis of context parallelism.
+static void countContextGathers(launch::PlanOp plan, launch::StepOp step,
+                                int64_t tokens, ContextGathers &gathers) {
+  step.forEachLeaf([&](launch::StepOp leaf) {
+    auto group = dyn_cast_or_null<FlatSymbolRefAttr>(leaf.getKindAttr("group"));
+    if (leaf.getKind() != launch::StepKind::AllGather || !group ||
+        group.getValue() != kContextAxis)
+      return;
+    ++gathers.count;
+    int64_t ranks = plan.getAxisSize(kContextAxis).value_or(1);
+    leaf.forEachArgument([&](const launch::Argument &argument) {
+      auto buffer = argument.buffer
+                        ? argument.buffer.getDefiningOp<launch::BufferOp>()
+                        : launch::BufferOp();
+      if (buffer && !argument.isWritten())
+        gathers.bytes += (ranks - 1) * launch::getLargestBytes(
+                                           plan, buffer.getTensor(), tokens);
+    });
+  });
+}
+
 LogicalResult layline::reportPlan(ModuleOp module, Compilation &result) {
   launch::PlanOp plan = *module.getOps<launch::PlanOp>().begin();
   for (auto weight : plan.getBody().getOps<launch::WeightOp>())
@@ -190,8 +212,10 @@ LogicalResult layline::reportPlan(ModuleOp module, Compilation &result) {
         entry.before = bytes.get(site.getBeforeAttr(), report.maxTokens);
         entry.after = bytes.get(site.getAfterAttr(), report.maxTokens);
         report.sites.push_back(std::move(entry));
-      } else if (isa<launch::StepOp>(op)) {
+      } else if (auto step = dyn_cast<launch::StepOp>(op)) {
         ++report.steps;
+        countContextGathers(plan, step, report.maxTokens,
+                            report.contextGathers);
       }
     }
     result.variants.push_back(std::move(report));
@@ -256,6 +280,8 @@ std::string layline::printDecisions(const CompileRequest &request,
                                      : "");
         json.attribute("sites", static_cast<int64_t>(variant.sites.size()));
         json.attribute("by_rows", variant.applied());
+        json.attribute("context_gathers", variant.contextGathers.count);
+        json.attribute("context_gather_bytes", variant.contextGathers.bytes);
       });
   }
   os << ",\n";

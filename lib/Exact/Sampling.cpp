@@ -3,6 +3,7 @@
 #include "DimClasses.h"
 #include "Parts.h"
 #include <algorithm>
+#include <map>
 #include <set>
 
 using namespace layline;
@@ -51,6 +52,7 @@ private:
   std::deque<Items> &sets;
   DimClasses classes;
   std::unordered_map<unsigned, Chosen> chosen; ///< by root
+  std::map<Items, const Items *> interned;
 };
 
 /// Of a flat dimension the elements are chosen in its factors. Returns whether
@@ -214,8 +216,13 @@ const Items *Sampler::getItems(unsigned node, int nesting) {
   } else {
     items.assign(set.elements.begin(), set.elements.end());
   }
-  sets.push_back(std::move(items));
-  return set.items = &sets.back();
+  // Layers are alike: equal sets are one, and what depends on them is done once.
+  auto [known, isNew] = interned.try_emplace(std::move(items), nullptr);
+  if (isNew) {
+    sets.push_back(known->first);
+    known->second = &sets.back();
+  }
+  return set.items = known->second;
 }
 
 } // namespace

@@ -263,6 +263,6 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
           })
           .Default([](Operation *) { return false; });
   if (!isKnown)
-    return op->emitOpError("is no step of plan format 1.0");
+    return op->emitOpError("is no step of plan format 1");
   return s.take();
 }

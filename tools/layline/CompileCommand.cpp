@@ -73,6 +73,20 @@ static std::vector<SiteGroup> groupSites(const std::vector<SiteReport> &sites) {
   return groups;
 }
 
+/// What a variant has besides its sites.
+static void printRest(std::ostream &os, const VariantReport &variant) {
+  if (variant.contextGathers.count)
+    os << "  " << variant.contextGathers.count
+       << " gathers over \"cp\" (keys, values, results): a rank sends "
+       << formatBytes(variant.contextGathers.bytes) << " by direct exchange\n";
+  os << "  " << variant.steps << " steps; memory per rank:";
+  for (const ArenaReport &arena : variant.arenas)
+    if (arena.id != "register")
+      os << " " << arena.id << " " << formatBytes(arena.bytes)
+         << " (live at once: " << formatBytes(arena.bound) << ")";
+  os << "\n";
+}
+
 static void printVariant(std::ostream &os, const VariantReport &variant,
                          int64_t layers) {
   os << "\n"
@@ -83,7 +97,9 @@ static void printVariant(std::ostream &os, const VariantReport &variant,
     os << " (" << variant.sites.front().reason << ")";
   os << "\n";
   if (variant.sites.empty()) {
-    os << "  one rank: nothing is summed across ranks\n";
+    os << "  tensor parallelism over one rank: nothing is summed across "
+          "ranks\n";
+    printRest(os, variant);
     return;
   }
   os << "  bytes that one rank sends at " << variant.maxTokens
@@ -120,12 +136,7 @@ static void printVariant(std::ostream &os, const VariantReport &variant,
              formatBytes(before.ring), formatBytes(after.ring),
              formatBytes(before.viaSwitch), formatBytes(after.viaSwitch)});
   table.print(os);
-  os << "  " << variant.steps << " steps; memory per rank:";
-  for (const ArenaReport &arena : variant.arenas)
-    if (arena.id != "register")
-      os << " " << arena.id << " " << formatBytes(arena.bytes)
-         << " (live at once: " << formatBytes(arena.bound) << ")";
-  os << "\n";
+  printRest(os, variant);
 }
 
 static void printSummary(std::ostream &os, const Arguments &arguments,
@@ -172,11 +183,10 @@ static int runCompile(Arguments &arguments) {
     return result.status == CompileStatus::Refused ? Refused : Unusable;
 
   auto start = std::chrono::steady_clock::now();
-  if (std::optional<std::string> error = writeFiles(
-          arguments.output,
-          {{"plan.json", result.plan},
-           {"decisions.json", result.decisions},
-           {"proof.json", result.proof}})) {
+  if (std::optional<std::string> error =
+          writeFiles(arguments.output, {{"plan.json", result.plan},
+                                        {"decisions.json", result.decisions},
+                                        {"proof.json", result.proof}})) {
     std::cerr << *error << "\n";
     return Unusable;
   }

@@ -57,11 +57,21 @@ struct ArenaReport {
   int64_t bound; ///< no plan of the same lifetimes needs less
 };
 
+/// Gathers that are there with and without a rewrite: keys, values and what the
+/// program returns, over the ranks that share the tokens.
+struct ContextGathers {
+  int64_t count = 0;
+  /// That the rank sending most sends in direct exchange, at the variant's
+  /// largest count: its part to each of the others.
+  int64_t bytes = 0;
+};
+
 struct VariantReport {
   std::string id, boundaries, reason;
   int64_t minTokens = 0, maxTokens = 0;
   std::vector<SiteReport> sites;
   std::vector<ArenaReport> arenas;
+  ContextGathers contextGathers;
   int64_t steps = 0;
 
   int64_t applied() const;
