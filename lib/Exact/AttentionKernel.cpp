@@ -100,10 +100,15 @@ void exact::attentionKernel(KernelCall &call) {
   LocalTensor::Data data(rows * count * valueWidth);
   Head head;
   int64_t last = -1;
-  if (!call.require(perKVHead > 0 && heads.padStored == 0,
-                    "query heads do not fit KV heads"))
+  int64_t valid = int64_t(heads.labels.size());
+  if (!call.require(perKVHead > 0, "query heads do not fit KV heads"))
     return;
-  for (int64_t h = 0; h < count; ++h) {
+  // Whatever a kernel gives for padding means nothing.
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t i = valid * valueWidth; i < count * valueWidth; ++i)
+      data[t * count * valueWidth + i] =
+          garbage(call, t * count * valueWidth + i);
+  for (int64_t h = 0; h < valid; ++h) {
     int64_t kvHead = heads.labels[h] / perKVHead;
     int64_t key = keyHeads.find(kvHead), value = valueHeads.find(kvHead);
     if (key < 0 || value < 0)

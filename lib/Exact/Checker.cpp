@@ -4,6 +4,7 @@
 #include "Report.h"
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -19,7 +20,7 @@ constexpr size_t kMostRuns = 6, kMostBigRuns = 4;
 /// Sizes of the axes that split rows, and the position from which long tables
 /// of rope count.
 struct Traits {
-  std::set<int64_t> axes;
+  std::map<std::string, int64_t> axes; ///< by name: two may have one size
   std::optional<int64_t> longAbove;
   bool isBig = false;
 };
@@ -30,7 +31,8 @@ void addTraits(const Program &program, Traits &traits) {
       for (const Link &link : value.dims[dim].links)
         if (dim < value.shape.size() && !value.shape[dim].isConstant() &&
             link.axis < program.axes.size())
-          traits.axes.insert(program.axes[link.axis].size);
+          traits.axes[program.axes[link.axis].name] =
+              program.axes[link.axis].size;
   for (const Op &op : program.ops)
     if (op.attrs.rope && op.attrs.rope->longNumbers)
       traits.longAbove = std::min(traits.longAbove.value_or(INT64_MAX),
@@ -128,10 +130,12 @@ Checker::Session::Session(Checker &checker)
   runs = checker.options.runs;
   if (checker.options.memos)
     runs = checker.options.memos->runs;
+  std::vector<int64_t> sizes;
+  for (const auto &[name, size] : traits.axes)
+    sizes.push_back(size);
   if (runs.empty())
-    runs =
-        chooseRuns({traits.axes.begin(), traits.axes.end()},
-                   traits.isBig ? kMostBigRuns : kMostRuns, traits.longAbove);
+    runs = chooseRuns(sizes, traits.isBig ? kMostBigRuns : kMostRuns,
+                      traits.longAbove);
   if (checker.options.memos)
     checker.options.memos->runs = runs;
   referenceFaults.resize(runs.size());

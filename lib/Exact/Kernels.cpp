@@ -152,6 +152,7 @@ void exact::addCoordinates(const KernelCall &call, Hasher &key) {
   case OpKind::Attention:
     for (int operand : {0, 1, 2})
       addPart(operand, 1);
+    addGarbage(call.part({-1, 1}));
     for (ValueId value : {call.op.operands[0], call.op.operands[1]})
       key.add(
           uint64_t(call.sampled.program->values[value].shape[1].constant()));

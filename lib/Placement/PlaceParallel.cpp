@@ -242,7 +242,8 @@ void Placer::sliceArguments() {
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   for (BlockArgument argument : body.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
-    if (type.getRank() == 0 || !type.isDynamicDim(0))
+    // What nobody reads is not cut either: its parts would have no reader.
+    if (type.getRank() == 0 || !type.isDynamicDim(0) || argument.use_empty())
       continue;
     auto slice =
         SliceOp::create(builder, argument.getLoc(),

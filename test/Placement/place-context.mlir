@@ -72,3 +72,12 @@ func.func @layer(%ids: tensor<?xi64>, %pos: tensor<?xi64>) -> tensor<?x12xf32> {
   %l = decoder.logits %y, %wl : (tensor<?x16xf32>, tensor<12x16xf32>) -> tensor<?x12xf32>
   return %l : tensor<?x12xf32>
 }
+
+// An input that nobody reads stays as it is.
+// CHECK-LABEL: func.func @unread(
+// CHECK: grid.slice
+// CHECK-NOT: grid.slice
+func.func @unread(%x: tensor<?x16xf32>, %unread: tensor<?xi64>) -> tensor<?x16xf32> {
+  %y = decoder.scale %x {factor = 2.0 : f64} : (tensor<?x16xf32>) -> tensor<?x16xf32>
+  return %y : tensor<?x16xf32>
+}

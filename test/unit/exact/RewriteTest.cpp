@@ -174,6 +174,109 @@ TEST_CASE("rows may be padded, gathered and unpadded") {
   }
 }
 
+TEST_CASE("axes of one size are two axes") {
+  // Rows over "cp", then over "tp". With fewer than 4 rows on a rank of "cp",
+  // blocks and turns over 3 ranks of "tp" are the same: only more than 3 x 3
+  // tokens tell them apart.
+  auto build = [](bool isMesh, bool isMixed) {
+    Builder b;
+    ValueId x = b.input("x", kIn);
+    if (!isMesh)
+      return b.finish({x});
+    b.program.axes = {{"cp", 3}, {"tp", 3}};
+    DimLayout outer, blocks, turns;
+    outer.links = {makeLink(0, Partition::block())};
+    blocks = turns = outer;
+    blocks.links.push_back(makeLink(1, Partition::block()));
+    turns.links.push_back(makeLink(1, Partition::cyclic(1)));
+    auto move = [&](OpKind kind, ValueId from, DimLayout rows, unsigned axis) {
+      Attributes attrs;
+      attrs.axes = {axis};
+      return b.op(kind, {from}, b.value({kTokens, kIn}, {rows, {}}), attrs);
+    };
+    ValueId y = move(OpKind::Slice, x, outer, 0);
+    y = move(OpKind::Slice, y, blocks, 1);
+    if (isMixed)
+      y = b.op(OpKind::Relabel, {y}, b.value({kTokens, kIn}, {turns, {}}));
+    y = move(OpKind::AllGather, y, outer, 1);
+    return b.finish({move(OpKind::AllGather, y, {}, 0)});
+  };
+  requireEqual(build(false, false), build(true, false));
+  requireDifferent(build(false, false), build(true, true));
+}
+
+TEST_CASE("attention may be called with more heads than there are") {
+  constexpr int64_t kHeads = 8, kKVHeads = 4, kWidth = 6, kAsked = 16;
+  auto build = [](int64_t ranks, bool isPadded) {
+    Builder b(ranks);
+    auto heads = [&](const std::string &name, int64_t count, DimLayout split) {
+      return b.op(
+          OpKind::SplitHeads,
+          {b.op(OpKind::Linear,
+                {b.input("x", kIn), b.weight(name, {count * kWidth, kIn},
+                                             {[&] {
+                                                DimLayout flat = split;
+                                                flat.unit = kWidth;
+                                                return flat;
+                                              }(),
+                                              {}})},
+                b.value({kTokens, count * kWidth}, {{},
+                                                    [&] {
+                                                      DimLayout flat = split;
+                                                      flat.unit = kWidth;
+                                                      return flat;
+                                                    }()}))},
+          b.value({kTokens, count, kWidth}, {{}, split, {}}));
+    };
+    DimLayout split = b.split(), padded = split;
+    padded.pad = Expr(kAsked);
+    DimLayout kvSplit = b.split(Partition::readers(kHeads));
+    ValueId q = heads("q", kHeads, split);
+    Expr context = Expr::symbol("past") + kTokens;
+    auto cached = [&](ValueId rows, const std::string &plane, int64_t layer,
+                      ValueId result) {
+      Attributes attrs;
+      attrs.plane = plane;
+      attrs.layer = layer;
+      return b.op(OpKind::Cache, {rows}, result, attrs);
+    };
+    Attributes attrs;
+    attrs.role = InputRole::Positions;
+    attrs.input = "positions";
+    auto integers = [&](Expr rows) {
+      ValueId value = b.value({rows});
+      b.program.values[value].elements = ElementClass::Integer;
+      return value;
+    };
+    ValueId positions = b.op(OpKind::Input, {}, integers(kTokens), attrs);
+    ValueId keyPositions =
+        cached(positions, "positions", -1, integers(context));
+    ValueId keys =
+        cached(heads("k", kKVHeads, kvSplit), "key", 0,
+               b.value({context, kKVHeads, kWidth}, {{}, kvSplit, {}}));
+    ValueId values =
+        cached(heads("v", kKVHeads, kvSplit), "value", 0,
+               b.value({context, kKVHeads, kWidth}, {{}, kvSplit, {}}));
+    if (isPadded)
+      q = b.move(OpKind::Pad, q,
+                 b.value({kTokens, kHeads, kWidth}, {{}, padded, {}}), 1);
+    ValueId o =
+        b.op(OpKind::Attention, {q, keys, values, positions, keyPositions},
+             b.value({kTokens, kHeads, kWidth},
+                     {{}, isPadded ? padded : split, {}}));
+    if (isPadded)
+      o = b.move(OpKind::Unpad, o,
+                 b.value({kTokens, kHeads, kWidth}, {{}, split, {}}), 1);
+    if (ranks > 1)
+      o = b.move(OpKind::AllGather, o, b.value({kTokens, kHeads, kWidth}), 1);
+    return b.finish({o});
+  };
+  for (int64_t ranks : {2, 4, 8}) {
+    requireEqual(build(1, false), build(ranks, false));
+    requireEqual(build(1, false), build(ranks, true));
+  }
+}
+
 TEST_CASE("a gather may sink past row-wise ops") {
   auto build = [](int64_t ranks, Partition partition) {
     Builder b(ranks);
