@@ -127,7 +127,9 @@ static std::string page(const Tally &tally) {
     for (const std::string &line : lines)
       os << "* " << line << "\n";
   };
-  list("Kinds that the static nets miss", tally.missedStatically());
+  list("Kinds that the static nets miss (a refusal of the cast that stands for "
+       "a fault does not count)",
+       tally.missedStatically());
   list("Faults that no net catches", tally.uncaught());
   list("Faults of a value that the exact check accepts", tally.unseenByExact());
   return os.str();

@@ -8,11 +8,22 @@ using namespace layline::test;
 
 Tally::Tally() : rows(allFaultKinds().size()) {}
 
+/// A static net refuses the fault, and not only the cast that stands for it.
+static bool isSeenStatically(const FaultKind &kind, const Answers &answers) {
+  if (kind.form != FaultForm::Relabel)
+    return isCaughtStatically(answers);
+  Answers others = answers;
+  for (Net net :
+       {Net::Positions, Net::Consumers, Net::Equivalence, Net::Launch})
+    others[static_cast<unsigned>(net)].verdict = Verdict::NotAsked;
+  return isCaughtStatically(others);
+}
+
 void Tally::add(const Planted &fault, const Answers &answers) {
   Row &row = rows[fault.kind - allFaultKinds().data()];
   ++row.planted;
   row.caught += isCaught(answers);
-  row.caughtStatically += isCaughtStatically(answers);
+  row.caughtStatically += isSeenStatically(*fault.kind, answers);
   for (unsigned net = 0; net < kNumNets; ++net) {
     row.asked[net] += answers[net].verdict != Verdict::NotAsked;
     row.refused[net] += answers[net].verdict == Verdict::Refuses;
