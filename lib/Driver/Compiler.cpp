@@ -34,6 +34,8 @@ public:
   Compiler(const CompileRequest &request, Compilation &result)
       : request(request), result(result), prover(result.proofs) {}
   void run();
+  /// For threads that a failed compilation has left.
+  void wait() { prover.wait(); }
 
 private:
   template <typename Work> bool phase(const char *name, Work work);
@@ -287,6 +289,7 @@ Compilation layline::compile(const CompileRequest &request) {
   Compilation result;
   auto compiler = std::make_unique<Compiler>(request, result);
   compiler->run();
+  compiler->wait();
   if (request.endsProcess) {
     // Reachable, so that no tool takes it for a leak.
     static std::unique_ptr<Compiler> *kept = nullptr;

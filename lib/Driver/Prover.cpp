@@ -14,7 +14,6 @@
 #include "plan/Load.h"
 #include "llvm/ADT/SetVector.h"
 #include <chrono>
-#include <future>
 
 using namespace mlir;
 using namespace layline;
@@ -37,6 +36,12 @@ struct Net {
 };
 
 } // namespace
+
+static double millisecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 static std::string count(int64_t number, const char *one) {
   return std::to_string(number) + " " + one + (number == 1 ? "" : "s");
@@ -126,9 +131,7 @@ void Prover::emitRemarks(ModuleOp module) const {
 bool Prover::record(ProofRecord proof, llvm::function_ref<bool()> prove) {
   auto start = std::chrono::steady_clock::now();
   proof.holds = prove();
-  proof.milliseconds = std::chrono::duration<double, std::milli>(
-                           std::chrono::steady_clock::now() - start)
-                           .count();
+  proof.milliseconds = millisecondsSince(start);
   proofs.push_back(std::move(proof));
   return proofs.back().holds;
 }
@@ -189,7 +192,18 @@ bool Prover::addPrograms(ModuleOp module) {
                         "program " + function.getSymName().str());
     ++programs;
   }
+  if (programs)
+    running = std::async(std::launch::async, [this] {
+      auto start = std::chrono::steady_clock::now();
+      std::vector<exact::Mismatch> mismatches = checker->check();
+      return std::make_pair(std::move(mismatches), millisecondsSince(start));
+    });
   return true;
+}
+
+void Prover::wait() {
+  if (running.valid())
+    running.wait();
 }
 
 static ProofRecord describeLoader() {
@@ -232,12 +246,6 @@ struct CheckedPlan {
 };
 } // namespace
 
-static double millisecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(
-             std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 static std::unique_ptr<CheckedPlan> checkPlan(const std::string &text,
                                               const std::string &name) {
   auto start = std::chrono::steady_clock::now();
@@ -261,11 +269,10 @@ bool Prover::proveTaken(
       return checkPlan(plan->first, plan->second);
     });
 
-  auto start = std::chrono::steady_clock::now();
   std::vector<exact::Mismatch> mismatches;
-  if (programs)
-    mismatches = checker->check();
-  double milliseconds = millisecondsSince(start);
+  double milliseconds = 0;
+  if (running.valid())
+    std::tie(mismatches, milliseconds) = running.get();
   bool good = true;
   size_t variants = 0;
   if (plan) {
@@ -279,7 +286,7 @@ bool Prover::proveTaken(
     proofs.push_back(std::move(loader));
     if (good && reference) {
       // The plan's variants are the programs, so their work is done already.
-      start = std::chrono::steady_clock::now();
+      auto start = std::chrono::steady_clock::now();
       std::unique_ptr<exact::Checker> planChecker = makeChecker();
       const runtime::Plan &loaded = checked->loaded.plan;
       for (const runtime::Variant &variant : loaded.variants)

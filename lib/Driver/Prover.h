@@ -5,6 +5,7 @@
 #include "layline/Driver/Proofs.h"
 #include "layline/Exact/Checker.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <future>
 
 namespace layline {
 
@@ -29,9 +30,9 @@ public:
   /// The launch verifier of the module's plan.
   bool proveLaunch(mlir::ModuleOp module);
 
-  /// Takes the reference and the programs for the exact check; the module may
-  /// change afterwards. False, with a diagnostic, if there is no reference or
-  /// an op has no exact meaning.
+  /// Takes the reference and the programs for the exact check, and begins it in
+  /// threads of its own; the module may change. False, with a diagnostic, if
+  /// there is no reference or an op has no exact meaning.
   bool addPrograms(mlir::ModuleOp module);
 
   /// Takes a plan's text: the loader's checks are made, and its variants are
@@ -46,6 +47,8 @@ public:
   /// were taken, if there is a reference. `emitError` gets what is wrong. The
   /// loader works while programs run.
   bool proveTaken(llvm::function_ref<void(const std::string &)> emitError);
+  /// Waits for what was begun, where nobody asks for its outcome any more.
+  void wait();
 
 private:
   ProofRecord describeExact(size_t variants) const;
@@ -57,6 +60,8 @@ private:
   std::shared_ptr<exact::RunMemos> memos = std::make_shared<exact::RunMemos>();
   std::unique_ptr<exact::Checker> checker; ///< of programs
   size_t programs = 0;
+  /// Of programs, and how long it took in milliseconds.
+  std::future<std::pair<std::vector<exact::Mismatch>, double>> running;
   std::optional<std::pair<std::string, std::string>> plan; ///< text, name
 };
 
