@@ -1,9 +1,8 @@
 //===- CheckProgram.cpp - nets over a program that compile has dumped -----===//
 #include "layline/Driver/CheckProgram.h"
-#include "dialects/Decoder/Decoder.h"
 #include "layline/Driver/Pipelines.h"
-#include "layline/Planning/Passes.h"
 #include "layline/Verification/Consumers.h"
+#include "layline/Verification/ExactCheck.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -28,21 +27,6 @@ readModule(const std::string &path, MLIRContext &context, ProgramCheck &check) {
       sources, ParserConfig(&context, /*verifyAfterParse=*/false));
 }
 
-/// The variants, or, where nothing has been planned yet, all but the imported
-/// program.
-static SmallVector<func::FuncOp> getPrograms(ModuleOp module) {
-  SmallVector<func::FuncOp> programs, variants;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isExternal() ||
-        function->hasAttr(decoder::DecoderDialect::kReference))
-      continue;
-    programs.push_back(function);
-    if (function->hasAttr(kVariantTokens))
-      variants.push_back(function);
-  }
-  return variants.empty() ? programs : variants;
-}
-
 ProgramCheck layline::checkConsumers(const std::string &path, bool json) {
   ProgramCheck check;
   DialectRegistry registry;
@@ -55,7 +39,7 @@ ProgramCheck layline::checkConsumers(const std::string &path, bool json) {
   check.isReadable = check.isFed = true;
   llvm::raw_string_ostream os(check.report);
   bool first = true;
-  for (func::FuncOp function : getPrograms(*module)) {
+  for (func::FuncOp function : findPrograms(*module)) {
     ConsumerReport report = analyzeConsumers(function, /*words=*/true);
     check.isFed &= report.isFed();
     if (json) {

@@ -9,6 +9,7 @@
 #include "layline/Import/EmitDecoder.h"
 #include "layline/Import/HFConfig.h"
 #include "layline/Lowering/Passes.h"
+#include "layline/Placement/Passes.h"
 #include "layline/Target/PlanJSON.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -90,14 +91,7 @@ bool Compiler::checkRequest() {
     return bad("--cp: found " + Twine(request.cp) + " with --tp " +
                Twine(request.tp) + ", expected 1 to " +
                Twine(kMostRanks / request.tp));
-  StringRef interleave = request.cpSplit;
-  int64_t run = 1;
-  bool isInterleave =
-      interleave.consume_front("interleave") &&
-      (interleave.empty() || (interleave.consume_front(":") &&
-                              !interleave.getAsInteger(10, run) && run >= 1));
-  if (!isInterleave && request.cpSplit != "zigzag" &&
-      request.cpSplit != "contiguous")
+  if (!parseContextSplit(request.cpSplit))
     return bad("--cp-split: found '" + request.cpSplit +
                "', expected zigzag, contiguous, interleave or interleave:I "
                "with I at least 1");
@@ -292,8 +286,8 @@ Compilation layline::compile(const CompileRequest &request) {
   compiler->wait();
   if (request.endsProcess) {
     // Reachable, so that no tool takes it for a leak.
-    static std::unique_ptr<Compiler> *kept = nullptr;
-    kept = new std::unique_ptr<Compiler>(std::move(compiler));
+    static Compiler *kept = nullptr;
+    kept = compiler.release();
     (void)kept;
   }
   return result;

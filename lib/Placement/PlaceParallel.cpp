@@ -314,33 +314,36 @@ LogicalResult Placer::place() {
   return success();
 }
 
+std::optional<ContextSplit> layline::parseContextSplit(StringRef text) {
+  if (text == "zigzag")
+    return ContextSplit{PartitionKind::Zigzag};
+  if (text == "contiguous")
+    return ContextSplit{PartitionKind::Block};
+  int64_t run = 1;
+  bool isInterleave = text.consume_front("interleave") &&
+                      (text.empty() || (text.consume_front(":") &&
+                                        !text.getAsInteger(10, run)));
+  if (!isInterleave || run < 1)
+    return std::nullopt;
+  return ContextSplit{PartitionKind::Cyclic, run};
+}
+
 namespace {
 struct PlaceParallel : layline::impl::PlaceParallelBase<PlaceParallel> {
   using PlaceParallelBase::PlaceParallelBase;
 
   /// How the tokens are dealt out; null if they are not.
   FailureOr<SplitAttr> getRowSplit(ModuleOp module) {
-    StringRef name = cpSplit;
-    auto axis = StringAttr::get(&getContext(), kContextAxis);
-    auto kind = PartitionKind::Zigzag;
-    int64_t argument = 0;
-    if (name == "contiguous") {
-      kind = PartitionKind::Block;
-    } else if (name.consume_front("interleave")) {
-      kind = PartitionKind::Cyclic;
-      argument = 1;
-      if (!name.empty() && (!name.consume_front(":") ||
-                            name.getAsInteger(10, argument) || argument < 1))
-        argument = 0;
-    }
-    if (kind == PartitionKind::Zigzag
-            ? name != "zigzag"
-            : kind == PartitionKind::Cyclic && argument == 0)
+    std::optional<ContextSplit> split = parseContextSplit(cpSplit);
+    if (!split)
       return module.emitError("tokens are to be dealt out by \"")
              << cpSplit.getValue()
              << "\", expected zigzag, contiguous, interleave or interleave:I "
                 "with I at least 1";
-    return cp > 1 ? SplitAttr::get(axis, kind, 1, argument) : SplitAttr();
+    if (cp == 1)
+      return SplitAttr();
+    return SplitAttr::get(StringAttr::get(&getContext(), kContextAxis),
+                          split->kind, 1, split->argument);
   }
 
   void runOnOperation() override {

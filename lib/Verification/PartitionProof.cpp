@@ -210,11 +210,3 @@ Proof layline::proveChain(const std::vector<Link> &links,
   proof.seconds = watch.seconds();
   return proof;
 }
-
-std::string layline::provePartition(const PartExprs &part,
-                                    const std::string &axis, int64_t ranks,
-                                    std::optional<int64_t> items) {
-  return provePartition({SegmentExpr{part.begin, part.size}}, axis, ranks,
-                        items)
-      .problem;
-}

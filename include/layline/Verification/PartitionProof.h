@@ -61,14 +61,6 @@ std::vector<SegmentExpr> getLinkSegments(const Link &link,
 /// of every number of items, so of whatever the link before hands it.
 Proof proveChain(const std::vector<Link> &links, std::optional<int64_t> items);
 
-/// One segment, in words: the problem of the proof, empty if there is none.
-struct PartExprs {
-  Expr begin;
-  Expr size;
-};
-std::string provePartition(const PartExprs &part, const std::string &axis,
-                           int64_t ranks, std::optional<int64_t> items);
-
 } // namespace layline
 
 #endif // LAYLINE_VERIFICATION_PARTITIONPROOF_H

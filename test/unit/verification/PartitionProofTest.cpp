@@ -229,10 +229,10 @@ TEST_CASE("what is not affine is refused, not guessed") {
        {tokens * tokens, floorDiv(tokens, tokens), Expr::symbol("past"),
         Expr::rank("cp"), Expr::size("rows"), Expr::begin("rows")})
     for (int64_t ranks : {1, 4})
-      CHECK(provePartition(PartExprs{0, size}, "tp", ranks, std::nullopt) ==
-            problem);
+      CHECK(provePartition(Segments{{0, size}}, "tp", ranks, std::nullopt)
+                .problem == problem);
   // With a known count there are no tokens to speak of.
-  CHECK(provePartition(PartExprs{0, tokens}, "tp", 1, 8) == problem);
+  CHECK(provePartition(Segments{{0, tokens}}, "tp", 1, 8).problem == problem);
   CHECK(!provePartition(Segments{}, "tp", 1, std::nullopt).proved);
 }
 
