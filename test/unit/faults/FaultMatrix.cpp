@@ -114,6 +114,21 @@ bool Matrix::addPlanned(const std::string &name,
   return true;
 }
 
+/// Each mesh (tp, cp), with boundaries by rows and whole.
+static std::vector<PlanChoice>
+listPlans(std::initializer_list<std::pair<int64_t, int64_t>> meshes) {
+  std::vector<PlanChoice> plans;
+  for (auto [tp, cp] : meshes)
+    for (const char *boundaries : {"rows", "whole"}) {
+      PlanChoice &plan = plans.emplace_back();
+      plan.tp = tp;
+      plan.cp = cp;
+      plan.boundaries = boundaries;
+      plan.maxTokens = 8192;
+    }
+  return plans;
+}
+
 bool Matrix::addModel(const std::string &name, const std::string &path,
                       int64_t mostLayers) {
   llvm::Expected<DecoderConfig> read = readHFConfig(path);
@@ -127,15 +142,8 @@ bool Matrix::addModel(const std::string &name, const std::string &path,
   config.perLayer.resize(config.layers);
   models.push_back(name);
   bool good = true;
-  for (auto [tp, cp] : {std::pair(8, 1), {4, 2}})
-    for (const char *boundaries : {"rows", "whole"}) {
-      PlanChoice plan;
-      plan.tp = tp;
-      plan.cp = cp;
-      plan.boundaries = boundaries;
-      plan.maxTokens = 8192;
-      good &= addProgram(name, config, plan);
-    }
+  for (const PlanChoice &plan : listPlans({{8, 1}, {4, 2}}))
+    good &= addProgram(name, config, plan);
   // Two variants.
   PlanChoice both;
   both.tp = 2;
@@ -156,18 +164,12 @@ bool Matrix::addFile(const std::string &name) {
   if (findReference(*read))
     return addPlanned(name, std::move(read));
   bool good = true;
-  for (auto [tp, cp] : {std::pair(4, 1), {2, 2}})
-    for (const char *boundaries : {"rows", "whole"}) {
-      PlanChoice plan;
-      plan.tp = tp;
-      plan.cp = cp;
-      plan.boundaries = boundaries;
-      plan.maxTokens = 8192;
-      OwningOpRef<ModuleOp> module(read->clone());
-      if (failed(placeAndPlan(*module, plan)))
-        module = {};
-      good &= addPlanned(describe(name, plan), std::move(module));
-    }
+  for (const PlanChoice &plan : listPlans({{4, 1}, {2, 2}})) {
+    OwningOpRef<ModuleOp> module(read->clone());
+    if (failed(placeAndPlan(*module, plan)))
+      module = {};
+    good &= addPlanned(describe(name, plan), std::move(module));
+  }
   return good;
 }
 
