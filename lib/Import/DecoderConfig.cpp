@@ -15,6 +15,8 @@ enum class Scope { Model, Layer, Expert };
 /// In which layers a weight of a layer exists.
 enum class Where { AnyLayer, DenseLayer, MoELayer };
 
+constexpr int kQKVGroup = 1, kQKVBiasGroup = 2;
+
 struct WeightTraits {
   Weight weight;
   const char *name;
@@ -22,24 +24,38 @@ struct WeightTraits {
   Where where;
   /// Weights of one non-zero group may share a stored tensor.
   int stackGroup;
+
+  bool isOfQKV() const {
+    return stackGroup == kQKVGroup || stackGroup == kQKVBiasGroup;
+  }
 };
 
 constexpr WeightTraits kTraits[] = {
     {Weight::Embedding, "embedding", Scope::Model, Where::AnyLayer, 0},
     {Weight::FinalNorm, "final_norm", Scope::Model, Where::AnyLayer, 0},
+    {Weight::FinalNormBias, "final_norm_bias", Scope::Model, Where::AnyLayer,
+     0},
     {Weight::LmHead, "lm_head", Scope::Model, Where::AnyLayer, 0},
+    {Weight::LmHeadBias, "lm_head_bias", Scope::Model, Where::AnyLayer, 0},
     {Weight::InputNorm, "input_norm", Scope::Layer, Where::AnyLayer, 0},
-    {Weight::Q, "q_proj", Scope::Layer, Where::AnyLayer, 1},
-    {Weight::K, "k_proj", Scope::Layer, Where::AnyLayer, 1},
-    {Weight::V, "v_proj", Scope::Layer, Where::AnyLayer, 1},
+    {Weight::InputNormBias, "input_norm_bias", Scope::Layer, Where::AnyLayer,
+     0},
+    {Weight::Q, "q_proj", Scope::Layer, Where::AnyLayer, kQKVGroup},
+    {Weight::K, "k_proj", Scope::Layer, Where::AnyLayer, kQKVGroup},
+    {Weight::V, "v_proj", Scope::Layer, Where::AnyLayer, kQKVGroup},
     {Weight::O, "o_proj", Scope::Layer, Where::AnyLayer, 0},
-    {Weight::QBias, "q_bias", Scope::Layer, Where::AnyLayer, 2},
-    {Weight::KBias, "k_bias", Scope::Layer, Where::AnyLayer, 2},
-    {Weight::VBias, "v_bias", Scope::Layer, Where::AnyLayer, 2},
+    {Weight::QBias, "q_bias", Scope::Layer, Where::AnyLayer, kQKVBiasGroup},
+    {Weight::KBias, "k_bias", Scope::Layer, Where::AnyLayer, kQKVBiasGroup},
+    {Weight::VBias, "v_bias", Scope::Layer, Where::AnyLayer, kQKVBiasGroup},
     {Weight::OBias, "o_bias", Scope::Layer, Where::AnyLayer, 0},
     {Weight::QNorm, "q_norm", Scope::Layer, Where::AnyLayer, 0},
     {Weight::KNorm, "k_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::AttnBranchNorm, "attn_branch_norm", Scope::Layer, Where::AnyLayer,
+     0},
     {Weight::MlpNorm, "mlp_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::MlpNormBias, "mlp_norm_bias", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::MlpBranchNorm, "mlp_branch_norm", Scope::Layer, Where::AnyLayer,
+     0},
     {Weight::Gate, "gate_proj", Scope::Layer, Where::DenseLayer, 3},
     {Weight::Up, "up_proj", Scope::Layer, Where::DenseLayer, 3},
     {Weight::Down, "down_proj", Scope::Layer, Where::DenseLayer, 0},
@@ -69,14 +85,35 @@ struct Shape {
   int64_t rows, cols;
 };
 
+Shape headNormShape(const DecoderConfig &config, int64_t heads) {
+  switch (config.qkNorm) {
+  case QKNorm::None:
+  case QKNorm::PerHead:
+    return {config.headDim, 0};
+  case QKNorm::PerHeadWeight:
+    return {heads, config.headDim};
+  case QKNorm::FullWidth:
+    return {heads * config.headDim, 0};
+  }
+  assert(false && "unknown norm of q and k");
+  return {0, 0};
+}
+
 Shape shapeOf(const DecoderConfig &config, Weight weight) {
   switch (weight) {
   case Weight::Embedding:
   case Weight::LmHead:
     return {config.vocab, config.hidden};
+  case Weight::LmHeadBias:
+    return {config.vocab, 0};
   case Weight::FinalNorm:
+  case Weight::FinalNormBias:
   case Weight::InputNorm:
+  case Weight::InputNormBias:
+  case Weight::AttnBranchNorm:
   case Weight::MlpNorm:
+  case Weight::MlpNormBias:
+  case Weight::MlpBranchNorm:
   case Weight::OBias:
   case Weight::DownBias:
     return {config.hidden, 0};
@@ -93,8 +130,9 @@ Shape shapeOf(const DecoderConfig &config, Weight weight) {
   case Weight::VBias:
     return {config.kvDim(), 0};
   case Weight::QNorm:
+    return headNormShape(config, config.heads);
   case Weight::KNorm:
-    return {config.headDim, 0};
+    return headNormShape(config, config.kvHeads);
   case Weight::Gate:
   case Weight::Up:
     return {config.intermediate, config.hidden};
@@ -171,6 +209,13 @@ StoredWeight DecoderConfig::find(Weight weight, int64_t layer,
     if (other.weight == weight)
       stored.rowEnd = stored.storedRows;
   }
+  // Stacked within each KV head's rows instead of in the whole tensor.
+  if (fusedQKV == FusedQKV::ByKVHead && traits.isOfQKV() &&
+      !stored.isWholeTensor()) {
+    stored.rowBegin /= kvHeads;
+    stored.rowEnd /= kvHeads;
+    stored.period = stored.storedRows / kvHeads;
+  }
   replaceIndex(stored.tensor, "{layer}", layer);
   if (expert >= 0)
     replaceIndex(stored.tensor, "{expert}", expert);
@@ -191,12 +236,30 @@ std::vector<WeightInstance> DecoderConfig::weights() const {
         if (traits.scope == Scope::Expert && has(traits.weight, layer))
           all.push_back({traits.weight, layer, expert});
   }
-  all.push_back({Weight::FinalNorm});
-  all.push_back({Weight::LmHead});
+  for (Weight weight : {Weight::FinalNorm, Weight::FinalNormBias,
+                        Weight::LmHead, Weight::LmHeadBias})
+    if (has(weight))
+      all.push_back({weight});
   return all;
 }
 
 StringRef layline::weightName(Weight weight) { return traitsOf(weight).name; }
+
+StringRef layline::blockStructureName(BlockStructure structure) {
+  switch (structure) {
+  case BlockStructure::PreNorm:
+    return "pre_norm";
+  case BlockStructure::PostNorm:
+    return "post_norm_before_add";
+  case BlockStructure::Sandwich:
+    return "sandwich";
+  case BlockStructure::ParallelOneNorm:
+    return "parallel_one_norm";
+  case BlockStructure::ParallelTwoNorms:
+    return "parallel_two_norm";
+  }
+  return "";
+}
 
 StringRef layline::elementTypeName(ElementType type) {
   switch (type) {

@@ -86,6 +86,7 @@ private:
   void checkArchitecture();
   void checkUnsupportedKeys();
   void readSizes();
+  void readStructure();
   void readHeads();
   void readBiases();
   bool readBias(const BiasRule &rule);
@@ -133,41 +134,51 @@ void ConfigReader::checkUnsupportedKeys() {
 }
 
 void ConfigReader::readSizes() {
-  config.layers = fields.integer({"num_hidden_layers"}, {1, 10000});
-  config.hidden = fields.integer({"hidden_size"});
+  config.layers = fields.integer(family.keys.layers, {1, 10000});
+  config.hidden = fields.integer(family.keys.hidden);
   config.vocab = fields.integer({"vocab_size"});
-  config.intermediate = fields.integer({"intermediate_size"});
-  config.maxPositions = fields.integer({"max_position_embeddings"});
-  config.norm.eps = fields.number({"rms_norm_eps"}, {0, 1});
+  config.intermediate = fields.integer(family.keys.intermediate);
+  config.maxPositions = fields.integer(family.keys.maxPositions);
+  config.tieWordEmbeddings =
+      fields.flag({"tie_word_embeddings"}, family.tieWordEmbeddings);
+}
+
+void ConfigReader::readStructure() {
+  config.block = family.block;
+  config.norm.kind = family.norm;
+  config.norm.eps = fields.number(family.keys.normEps, {0, 1});
   config.norm.weightOffset = family.normWeightOffset;
-  config.tieWordEmbeddings = fields.flag({"tie_word_embeddings"}, false);
+  config.qkNorm = family.qkNorm;
+  config.gatedMlp = family.gatedMlp;
+  config.fusedQKV = family.fusedQKV;
 }
 
 void ConfigReader::readHeads() {
-  config.heads = fields.integer({"num_attention_heads"});
-  config.kvHeads = family.kvHeads == WhenAbsent::Require &&
-                           !fields.find("num_key_value_heads")
-                       ? fields.integer({"num_key_value_heads"})
-                       : fields.optionalInteger({"num_key_value_heads"})
-                             .value_or(config.heads);
+  const Family::Keys &keys = family.keys;
+  auto isGiven = [&](StringRef key) { return fields.find(key) != nullptr; };
+  config.heads = fields.integer(keys.heads);
+  config.kvHeads =
+      family.kvHeads == WhenAbsent::Require &&
+              llvm::none_of(keys.kvHeads, isGiven)
+          ? fields.integer(keys.kvHeads)
+          : fields.optionalInteger(keys.kvHeads).value_or(config.heads);
   if (fields.failed())
     return;
   if (config.heads % config.kvHeads != 0)
-    return fields.malformed("num_key_value_heads",
-                            "found number " + Twine(config.kvHeads) +
-                                ", expected a divisor of "
-                                "num_attention_heads, " +
-                                Twine(config.heads));
+    return fields.malformed(
+        keys.kvHeads.front(),
+        "found number " + Twine(config.kvHeads) + ", expected a divisor of " +
+            keys.heads.front() + ", " + Twine(config.heads));
 
   if (family.headDim == WhenAbsent::Require || fields.has("head_dim")) {
     config.headDim = fields.integer({"head_dim"});
   } else {
     if (config.hidden % config.heads != 0)
       return fields.malformed(
-          "hidden_size", "found number " + Twine(config.hidden) +
-                             ", expected a multiple of "
-                             "num_attention_heads, " +
-                             Twine(config.heads) + ", as there is no head_dim");
+          keys.hidden.front(),
+          "found number " + Twine(config.hidden) + ", expected a multiple of " +
+              keys.heads.front() + ", " + Twine(config.heads) +
+              ", as there is no head_dim");
     config.headDim = config.hidden / config.heads;
   }
   if (!fields.failed() &&
@@ -191,7 +202,6 @@ void ConfigReader::readBiases() {
   config.qkvBias = readBias(family.qkvBias);
   config.oBias = readBias(family.oBias);
   config.mlpBias = readBias(family.mlpBias);
-  config.qkNorm = family.qkNorm;
 
   for (StringRef key : {"attention_bias", "mlp_bias"}) {
     if (family.qkvBias.reads(key) || family.mlpBias.reads(key))
@@ -211,9 +221,11 @@ void ConfigReader::readBiases() {
 }
 
 void ConfigReader::readActivation() {
-  std::optional<std::string> name = fields.optionalString({"hidden_act"});
+  config.activation = family.activation;
+  std::optional<std::string> name =
+      fields.optionalString(family.keys.activation);
   if (!name)
-    return; // silu, the default of every family
+    return;
   std::optional<Activation> activation =
       llvm::StringSwitch<std::optional<Activation>>(*name)
           .Case("silu", Activation::SiLU)
@@ -221,10 +233,13 @@ void ConfigReader::readActivation() {
           .Case("gelu_pytorch_tanh", Activation::GELUTanh)
           .Case("relu", Activation::ReLU)
           .Default(std::nullopt);
-  if (!activation)
-    return fields.refuse(
-        "hidden_act", "found " + fields.describe("hidden_act") +
-                          ", expected gelu, gelu_pytorch_tanh, relu or silu");
+  if (!activation) {
+    StringRef key = *llvm::find_if(
+        family.keys.activation, [&](StringRef key) { return fields.has(key); });
+    return fields.refuse(key, "found " + fields.describe(key) +
+                                  ", expected gelu, gelu_pytorch_tanh, relu "
+                                  "or silu");
+  }
   config.activation = *activation;
 }
 
@@ -302,6 +317,7 @@ void ConfigReader::read() {
   checkArchitecture();
   checkUnsupportedKeys();
   readSizes();
+  readStructure();
   readHeads();
   readBiases();
   readActivation();

@@ -62,11 +62,31 @@ struct Family {
   /// The only class in `architectures` this entry describes.
   const char *architecture = nullptr;
 
+  /// Spellings of keys. The first is the one that messages ask for.
+  struct Keys {
+    using Names = std::vector<llvm::StringRef>;
+    Names layers = {"num_hidden_layers"};
+    Names hidden = {"hidden_size"};
+    Names intermediate = {"intermediate_size"};
+    Names heads = {"num_attention_heads"};
+    Names kvHeads = {"num_key_value_heads"};
+    Names maxPositions = {"max_position_embeddings"};
+    Names normEps = {"rms_norm_eps"};
+    Names activation = {"hidden_act"};
+  } keys;
+
+  BlockStructure block = BlockStructure::PreNorm;
+  NormKind norm = NormKind::RMS;
+  double normWeightOffset = 0;
+  QKNorm qkNorm = QKNorm::None;
+  bool gatedMlp = true;
+  Activation activation = Activation::SiLU; ///< when absent
+  FusedQKV fusedQKV = FusedQKV::Stacked;
+
   WhenAbsent kvHeads = WhenAbsent::Require; ///< Derive: as many as heads
   WhenAbsent headDim = WhenAbsent::Derive;  ///< Derive: hidden / heads
   BiasRule qkvBias, oBias, mlpBias;
-  bool qkNorm = false;
-  double normWeightOffset = 0;
+  bool tieWordEmbeddings = false; ///< when absent
 
   RopeStyle ropeStyle = RopeStyle::Half;
   double ropeTheta = 10000; ///< when absent
@@ -78,10 +98,21 @@ struct Family {
 
   WindowRule window = WindowRule::None;
   MoeRule moe;
+  std::string layerPrefix = "model.layers.{layer}.";
   std::array<std::string, kNumWeights> tensorNames;
 
+  void name(Weight weight, llvm::StringRef tensor);
+  /// Names a weight of a layer: `suffix` follows `layerPrefix`.
+  void nameInLayer(Weight weight, llvm::StringRef suffix);
   bool hasMoE() const { return !moe.countKeys.empty(); }
 };
+
+/// Pre-norm sequential block, gated MLP, rotate-half RoPE: others are told by
+/// their difference from it.
+Family llamaFamily();
+
+// Each is in a file of its own: HFFamilies<Name>.cpp.
+void addLlamaFamilies(std::vector<Family> &families);
 
 /// Sorted by model_type.
 llvm::ArrayRef<Family> hfFamilies();

@@ -103,8 +103,7 @@ RopeFrequencies longRope(const RopeConfig &rope,
 
 } // namespace
 
-RopeTable layline::computeRopeTable(const DecoderConfig &config) {
-  const RopeConfig &rope = config.rope;
+RopeTable layline::computeRopeTable(const RopeConfig &rope) {
   RopeTable table;
   std::vector<double> &frequencies = table.base.invFreq;
   frequencies = plainFrequencies(rope);

@@ -24,8 +24,20 @@ namespace layline {
 /// Element type of weights and activations (`dtype`, older `torch_dtype`).
 enum class ElementType { BFloat16, Float16, Float32 };
 
-/// The function between gate and up: y = f(gate(x)) * up(x). `GELU` is the erf
-/// form ("gelu"), `GELUTanh` its tanh approximation ("gelu_pytorch_tanh").
+/// How the norms, the two branches and the residual of a layer go together. x
+/// enters, y leaves; n1, n2, ... are norms with a weight each.
+enum class BlockStructure {
+  PreNorm,          ///< h = x + attn(n1 x); y = h + mlp(n2 h)
+  PostNorm,         ///< h = x + n1(attn x); y = h + n2(mlp h): OLMo-2
+  Sandwich,         ///< h = x + n2(attn(n1 x)); y = h + n4(mlp(n3 h)): Gemma-2
+  ParallelOneNorm,  ///< y = x + attn(n1 x) + mlp(n1 x): Cohere, Phi, GPT-J
+  ParallelTwoNorms, ///< y = x + attn(n1 x) + mlp(n2 x): GPT-NeoX, Falcon-40B
+};
+
+/// The function of an MLP: y = f(gate(x)) * up(x), or y = f(up(x)) where it is
+/// not gated. `GELU` is the erf form ("gelu"), `GELUTanh` its tanh
+/// approximation
+/// ("gelu_pytorch_tanh", "gelu_new").
 enum class Activation { SiLU, GELU, GELUTanh, ReLU };
 
 enum class MlpKind { Dense, MoE };
@@ -40,11 +52,24 @@ enum class RopeStyle { Half, Interleaved };
 
 enum class RopeScalingKind { None, Linear, Llama3, Yarn, LongRope };
 
+enum class NormKind { RMS, Layer };
+
 /// RMSNorm: y = x / sqrt(mean(x^2) + eps) * (weight + weightOffset).
+/// LayerNorm: y = (x - mean) / sqrt(var(x) + eps) * (weight + weightOffset),
+/// + bias where there is one.
 struct NormConfig {
   double eps = 0;
   /// 0 for the Llama line; 1 where weights are stored as deviations from one.
   double weightOffset = 0;
+  NormKind kind = NormKind::RMS;
+};
+
+/// Norm of q and of k before RoPE.
+enum class QKNorm {
+  None,
+  PerHead,       ///< each head by itself, one weight [headDim] for all
+  PerHeadWeight, ///< each head by itself with its own weight: [heads, headDim]
+  FullWidth,     ///< over all heads together: [heads * headDim], OLMo-2
 };
 
 /// Changes to the plain frequencies theta^(-2i / rotaryDim). Only the fields of
@@ -94,27 +119,39 @@ struct LayerConfig {
   MlpKind mlp = MlpKind::Dense;
 };
 
+/// How q, k and v are stored in one tensor, if they are.
+enum class FusedQKV {
+  Stacked,  ///< all of q, then all of k, then all of v
+  ByKVHead, ///< KV head by KV head: its query heads, its key, its value
+};
+
 /// The weights of a model by what they are for. Names of a layer's weights
 /// depend on the layer, those of experts also on the expert.
 enum class Weight {
   Embedding, ///< [vocab, hidden]
   FinalNorm, ///< [hidden]
-  LmHead,    ///< [vocab, hidden]; the embedding's tensor when tied
-  InputNorm, ///< [hidden], before attention
-  Q,         ///< [heads * headDim, hidden]
-  K,         ///< [kvHeads * headDim, hidden]
-  V,         ///< [kvHeads * headDim, hidden]
-  O,         ///< [hidden, heads * headDim]
+  FinalNormBias,
+  LmHead,        ///< [vocab, hidden]; the embedding's tensor when tied
+  LmHeadBias,    ///< [vocab]
+  InputNorm,     ///< [hidden], before attention
+  InputNormBias, ///< [hidden], as all biases of norms
+  Q,             ///< [heads * headDim, hidden]
+  K,             ///< [kvHeads * headDim, hidden]
+  V,             ///< [kvHeads * headDim, hidden]
+  O,             ///< [hidden, heads * headDim]
   QBias,
   KBias,
   VBias,
   OBias,
-  QNorm,   ///< [headDim], one norm used by every head, before RoPE
-  KNorm,   ///< [headDim]
-  MlpNorm, ///< [hidden], before the MLP (HF: post_attention_layernorm)
-  Gate,    ///< [intermediate, hidden]
-  Up,      ///< [intermediate, hidden]
-  Down,    ///< [hidden, intermediate]
+  QNorm, ///< as QKNorm says
+  KNorm,
+  AttnBranchNorm, ///< [hidden], of what attention adds to the residual
+  MlpNorm,        ///< [hidden], before the MLP
+  MlpNormBias,
+  MlpBranchNorm, ///< [hidden], of what the MLP adds to the residual
+  Gate,          ///< [intermediate, hidden]; absent if the MLP is not gated
+  Up,            ///< [intermediate, hidden]
+  Down,          ///< [hidden, intermediate]
   GateBias,
   UpBias,
   DownBias,
@@ -126,16 +163,21 @@ enum class Weight {
 inline constexpr unsigned kNumWeights =
     static_cast<unsigned>(Weight::ExpertDown) + 1;
 
-/// A weight inside a checkpoint: rows [rowBegin, rowEnd) of one stored tensor.
-/// A stored linear weight is [out, in]: y = x * W^T.
+/// A weight inside a checkpoint: rows [rowBegin, rowEnd) of one stored tensor,
+/// or of every `period` rows of it. A stored linear weight is [out, in]:
+/// y = x * W^T.
 struct StoredWeight {
   std::string tensor; ///< safetensors key
   /// Shape of the whole stored tensor; cols is 0 for a vector.
   int64_t storedRows = 0, storedCols = 0;
   /// The part that is this weight; all rows unless projections are fused.
   int64_t rowBegin = 0, rowEnd = 0;
+  /// 0: one window. Else a divisor of storedRows, at least rowEnd.
+  int64_t period = 0;
 
-  int64_t rows() const { return rowEnd - rowBegin; }
+  int64_t rows() const {
+    return (rowEnd - rowBegin) * (period ? storedRows / period : 1);
+  }
   bool isWholeTensor() const { return rows() == storedRows; }
 };
 
@@ -159,19 +201,32 @@ struct DecoderConfig {
   int64_t intermediate = 0; ///< intermediate_size, of dense layers
   int64_t maxPositions = 0; ///< max_position_embeddings, in tokens
 
+  BlockStructure block = BlockStructure::PreNorm;
   NormConfig norm; ///< of every norm, q/k norms included
-  /// Softmax argument is scale * q.k; 1 / sqrt(headDim) for these families.
-  double attentionScale = 0;
+  QKNorm qkNorm = QKNorm::None;
+  bool gatedMlp = true; ///< of dense layers
   Activation activation = Activation::SiLU;
   ElementType dtype = ElementType::BFloat16;
+
+  double embeddingScale = 1; ///< of the embedding's rows
+  double residualScale = 1;  ///< of what a branch adds to the residual
+  /// Softmax argument is scale * q.k; 1 / sqrt(headDim) unless a key says
+  /// otherwise.
+  double attentionScale = 0;
+  /// The softmax argument s becomes c * tanh(s / c); 0: it stays.
+  double attentionSoftcap = 0;
+  double logitsScale = 1;
+  double logitsSoftcap = 0; ///< after the scale
 
   bool qkvBias = false;
   bool oBias = false;
   bool mlpBias = false; ///< gate, up and down of dense layers
-  bool qkNorm = false;  ///< per-head RMSNorm of q and k before RoPE
   bool tieWordEmbeddings = false;
+  FusedQKV fusedQKV = FusedQKV::Stacked;
 
   RopeConfig rope;
+  /// Of layers with a sliding window, where theirs is another: Gemma-3.
+  std::optional<RopeConfig> slidingRope;
   MoeConfig moe;
   std::vector<LayerConfig> perLayer; ///< `layers` entries
 
@@ -189,6 +244,15 @@ struct DecoderConfig {
   int64_t qDim() const { return heads * headDim; }
   int64_t kvDim() const { return kvHeads * headDim; }
   bool hasMoE() const { return moe.experts > 0; }
+  /// Both branches read the layer's input and their sum is one.
+  bool isParallel() const {
+    return block == BlockStructure::ParallelOneNorm ||
+           block == BlockStructure::ParallelTwoNorms;
+  }
+
+  const RopeConfig &ropeOf(int64_t layer) const {
+    return slidingRope && perLayer[layer].slidingWindow ? *slidingRope : rope;
+  }
 
   /// Whether the weight exists; for a weight of a layer, in that layer.
   bool has(Weight weight, int64_t layer = -1) const;
@@ -206,6 +270,10 @@ struct DecoderConfig {
 
 /// "q_proj", "input_norm", ...: for messages and SSA names.
 llvm::StringRef weightName(Weight weight);
+
+/// "pre_norm", "post_norm_before_add", "sandwich", "parallel_one_norm",
+/// "parallel_two_norm".
+llvm::StringRef blockStructureName(BlockStructure structure);
 
 /// "bf16", "f16", "f32".
 llvm::StringRef elementTypeName(ElementType type);

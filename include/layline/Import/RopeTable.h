@@ -31,7 +31,7 @@ struct RopeTable {
   std::optional<LongContext> longContext;
 };
 
-RopeTable computeRopeTable(const DecoderConfig &config);
+RopeTable computeRopeTable(const RopeConfig &rope);
 
 } // namespace layline
 

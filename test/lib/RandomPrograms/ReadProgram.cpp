@@ -96,7 +96,7 @@ static void readWeights(Reader &reader, DecoderConfig &config) {
   config.qkvBias = reader.flag();
   config.oBias = reader.flag();
   config.mlpBias = reader.flag();
-  config.qkNorm = reader.flag();
+  config.qkNorm = reader.flag() ? QKNorm::PerHead : QKNorm::None;
   config.tieWordEmbeddings = reader.flag();
   bool fusedQkv = reader.flag(), fusedGateUp = reader.flag();
 
@@ -125,7 +125,7 @@ static void readWeights(Reader &reader, DecoderConfig &config) {
   project(Weight::Gate, Weight::GateBias, mlp("gate"), config.mlpBias);
   project(Weight::Up, Weight::UpBias, mlp("up"), config.mlpBias);
   project(Weight::Down, Weight::DownBias, "mlp.down_proj", config.mlpBias);
-  if (config.qkNorm) {
+  if (config.qkNorm != QKNorm::None) {
     ofLayer(Weight::QNorm, "self_attn.q_norm.weight");
     ofLayer(Weight::KNorm, "self_attn.k_norm.weight");
   }
@@ -173,7 +173,8 @@ std::string test::describe(const RandomProgram &program) {
      << " top " << c.moe.topK << "x" << c.moe.intermediate << " rotary "
      << c.rope.rotaryDim << " offset " << c.norm.weightOffset
      << (c.qkvBias ? " qkv-bias" : "") << (c.oBias ? " o-bias" : "")
-     << (c.mlpBias ? " mlp-bias" : "") << (c.qkNorm ? " qk-norm" : "")
+     << (c.mlpBias ? " mlp-bias" : "")
+     << (c.qkNorm != QKNorm::None ? " qk-norm" : "")
      << (c.tieWordEmbeddings ? " tied" : "");
   for (const LayerConfig &layer : c.perLayer)
     os << (layer.mlp == MlpKind::MoE ? " [moe" : " [dense") << " window "

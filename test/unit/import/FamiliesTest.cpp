@@ -39,7 +39,7 @@ TEST_CASE("the golden llama config, key by key") {
   CHECK_FALSE(c.qkvBias);
   CHECK_FALSE(c.oBias);
   CHECK_FALSE(c.mlpBias);
-  CHECK_FALSE(c.qkNorm);
+  CHECK(c.qkNorm == QKNorm::None);
   CHECK_FALSE(c.tieWordEmbeddings);
   CHECK_FALSE(c.hasMoE());
   CHECK(c.rope.style == RopeStyle::Half);
@@ -61,7 +61,7 @@ TEST_CASE("what sets each family apart") {
     DecoderConfig c = ConfigSource("qwen2").config();
     CHECK(c.qkvBias);
     CHECK_FALSE(c.oBias);
-    CHECK_FALSE(c.qkNorm);
+    CHECK(c.qkNorm == QKNorm::None);
     CHECK(c.headDim == 8); // no head_dim: hidden / heads
     CHECK(c.kvHeads == 4);
     CHECK(c.tieWordEmbeddings);
@@ -70,7 +70,7 @@ TEST_CASE("what sets each family apart") {
   }
   SECTION("qwen3: per-head norms of q and k") {
     DecoderConfig c = ConfigSource("qwen3").config();
-    CHECK(c.qkNorm);
+    CHECK(c.qkNorm == QKNorm::PerHead);
     CHECK_FALSE(c.qkvBias);
     CHECK(c.headDim == 16);
   }
@@ -90,7 +90,7 @@ TEST_CASE("what sets each family apart") {
   }
   SECTION("qwen3_moe: layer 0 is dense by mlp_only_layers") {
     DecoderConfig c = ConfigSource("qwen3_moe").config();
-    CHECK(c.qkNorm);
+    CHECK(c.qkNorm == QKNorm::PerHead);
     CHECK(c.perLayer[0].mlp == MlpKind::Dense);
     CHECK(c.perLayer[1].mlp == MlpKind::MoE);
     CHECK(c.moe.experts == 8); // num_local_experts, transformers 5

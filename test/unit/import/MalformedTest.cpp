@@ -201,7 +201,7 @@ TEST_CASE("any value of any key makes an error or a config that works") {
         CHECK_THAT(errorOf(std::move(config)), Contains("config.json: key '"));
         continue;
       }
-      for (double frequency : computeRopeTable(*config).base.invFreq)
+      for (double frequency : computeRopeTable(config->rope).base.invFreq)
         CHECK(std::isfinite(frequency));
       for (const WeightInstance &weight : config->weights()) {
         StoredWeight stored =

@@ -46,7 +46,7 @@ ConfigSource longRope() {
 }
 
 RopeTable table(const ConfigSource &source) {
-  return computeRopeTable(source.config());
+  return computeRopeTable(source.config().rope);
 }
 
 } // namespace
@@ -88,7 +88,7 @@ TEST_CASE("llama3") {
     llvm::Expected<DecoderConfig> config =
         readHFConfig(modelPath("llama-3.1-8b"));
     REQUIRE(bool(config));
-    std::vector<double> found = computeRopeTable(*config).base.invFreq;
+    std::vector<double> found = computeRopeTable(config->rope).base.invFreq;
     REQUIRE(found.size() == 64);
     CHECK(found[7] == close(0.2380538204803507));     // kept
     CHECK(found[32] == close(0.0005248461609929547)); // blended
@@ -171,7 +171,7 @@ TEST_CASE("longrope") {
     llvm::Expected<DecoderConfig> config =
         readHFConfig(modelPath("phi-4-mini"));
     REQUIRE(bool(config));
-    RopeTable t = computeRopeTable(*config);
+    RopeTable t = computeRopeTable(config->rope);
     REQUIRE(t.base.invFreq.size() == 48);
     CHECK(t.base.attentionFactor == close(1.1902380714238083));
     CHECK(t.base.invFreq[7] == close(0.26101572156825364));
@@ -182,7 +182,8 @@ TEST_CASE("longrope") {
   }
   SECTION("a given factor wins over the ratio, remarked") {
     DecoderConfig c = longRope().set("rope_parameters.factor", 16).config();
-    CHECK(computeRopeTable(c).base.attentionFactor == close(std::sqrt(1.4)));
+    CHECK(computeRopeTable(c.rope).base.attentionFactor ==
+          close(std::sqrt(1.4)));
     CHECK(c.assumptions.size() == 1);
   }
   SECTION("no extension: no attention factor") {

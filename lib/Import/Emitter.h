@@ -1,0 +1,108 @@
+//===- Emitter.h - a model's facts as decoder IR, shared parts --*- C++ -*-===//
+//
+// One class, a file for each part of the model:
+//   EmitDecoder.cpp    the program: embedding, final norm, logits
+//   EmitBlock.cpp      a layer: norms, branches and residual (BlockStructure)
+//   EmitAttention.cpp  q, k, v to o_proj
+//   EmitMlp.cpp        the dense MLP
+//   EmitMoe.cpp        router and experts
+//   EmitWeights.cpp    weights, products with them, norms
+//
+//===----------------------------------------------------------------------===//
+#ifndef LAYLINE_LIB_IMPORT_EMITTER_H
+#define LAYLINE_LIB_IMPORT_EMITTER_H
+
+#include "dialects/Decoder/Decoder.h"
+#include "layline/Import/EmitDecoder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/Twine.h"
+
+namespace layline {
+
+class Emitter {
+public:
+  Emitter(const DecoderConfig &config, mlir::MLIRContext &context);
+
+  mlir::OwningOpRef<mlir::ModuleOp> emit(const ProgramSource &source);
+
+private:
+  using Value = mlir::Value;
+  using StringRef = llvm::StringRef;
+
+  /// What a branch adds to the residual: a product that is summed across ranks,
+  /// and the bias that is added once, after the sum.
+  struct Branch {
+    Value product;
+    std::optional<Weight> bias; ///< one that the layer has
+    StringRef name;             ///< of the result, for comparison
+  };
+
+  /// Locations are the places of the model: "layer.3.q_proj".
+  mlir::Location at(const llvm::Twine &name);
+  /// [tokens, width...], of the model's element type unless another is given.
+  mlir::RankedTensorType rows(llvm::ArrayRef<int64_t> width,
+                              mlir::Type type = {});
+  /// Names the results of an op for comparison with a reference run.
+  void record(mlir::Operation *op, llvm::ArrayRef<StringRef> names);
+  Value recorded(Value value, StringRef name) {
+    record(value.getDefiningOp(), name);
+    return value;
+  }
+
+  // EmitDecoder.cpp
+  mlir::func::FuncOp emitFunction();
+  Value embed(Value ids);
+  Value logits(Value x);
+
+  // EmitBlock.cpp
+  /// One layer: from the residual before it to the one behind it.
+  Value block(Value residual);
+  Value sequentialBlock(Value residual);
+  Value parallelBlock(Value residual);
+  /// The branch with its bias, recorded.
+  Value finish(const Branch &branch);
+  Value addToResidual(Value residual, Value branch, StringRef name);
+  Branch mlp(Value x);
+
+  // EmitAttention.cpp
+  Branch attention(Value x);
+  Value heads(Value x, Weight weight, Weight bias, int64_t count);
+  Value headNorm(Value x, Weight weight);
+  Value rope(Value x, StringRef name);
+
+  // EmitMlp.cpp
+  Branch denseMlp(Value x);
+
+  // EmitMoe.cpp
+  Branch experts(Value x);
+
+  // EmitWeights.cpp
+  /// Whether the layer at hand, or the model, has the weight.
+  bool has(Weight weight) const { return config.has(weight, layer); }
+  Value weight(Weight weight);
+  Value norm(Value x, Weight weight, std::optional<Weight> bias,
+             StringRef name);
+  decoder::LinearOp linear(Value x, Weight weight, std::optional<Weight> bias);
+  /// Adds a bias, if there is that one.
+  Value addBias(Value x, Weight bias);
+  /// Multiplies, unless by 1.
+  Value scale(Value x, double factor, const llvm::Twine &name);
+
+  const DecoderConfig &config;
+  mlir::OpBuilder builder;
+  mlir::Type element;
+  decoder::RopeTableAttr ropeTable, slidingRopeTable;
+  /// The layer at hand; -1 outside of layers.
+  int64_t layer = -1;
+  Value positions, keyPositions;
+};
+
+/// The enum of the dialect.
+decoder::Activation toDialect(Activation function);
+decoder::RopeTableAttr toDialect(const RopeConfig &rope,
+                                 mlir::MLIRContext *context);
+
+} // namespace layline
+
+#endif // LAYLINE_LIB_IMPORT_EMITTER_H
