@@ -28,7 +28,8 @@ def Decoder_RopeStyleAttr : Decoder_EnumAttr<Decoder_RopeStyle, "rope_style">;
 
 def Decoder_Activation : Decoder_Enum<"Activation", "An element-wise function", [
   I32EnumAttrCase<"Silu", 0, "silu">, I32EnumAttrCase<"Gelu", 1, "gelu">,
-  I32EnumAttrCase<"GeluTanh", 2, "gelu_tanh">, I32EnumAttrCase<"Relu", 3, "relu">]>;
+  I32EnumAttrCase<"GeluTanh", 2, "gelu_tanh">, I32EnumAttrCase<"Relu", 3, "relu">,
+  I32EnumAttrCase<"Sigmoid", 4, "sigmoid">]>;
 def Decoder_ActivationAttr : Decoder_EnumAttr<Decoder_Activation, "function">;
 
 def Decoder_Scoring : Decoder_Enum<"Scoring", "How router logits become scores", [

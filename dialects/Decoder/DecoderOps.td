@@ -398,4 +398,6 @@ def Decoder_DequantizeOp : Decoder_Op<"dequantize", [Rowwise]> {
   let hasVerifier = 1;
 }
 
+include "ColumnOps.td"
+
 #endif // LAYLINE_DECODER_OPS

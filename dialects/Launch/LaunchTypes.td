@@ -51,6 +51,9 @@ def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of pl
   I32EnumAttrCase<"AllReduce", 16, "all_reduce">,
   I32EnumAttrCase<"ReduceScatter", 17, "reduce_scatter">,
   I32EnumAttrCase<"AllGather", 18, "all_gather">, I32EnumAttrCase<"Broadcast", 19, "broadcast">,
-  I32EnumAttrCase<"Fused", 20, "fused">]>;
+  I32EnumAttrCase<"Fused", 20, "fused">,
+  I32EnumAttrCase<"SliceColumns", 21, "slice_columns">,
+  I32EnumAttrCase<"ConcatColumns", 22, "concat_columns">,
+  I32EnumAttrCase<"RowScale", 23, "row_scale">]>;
 
 #endif // LAYLINE_LAUNCH_TYPES

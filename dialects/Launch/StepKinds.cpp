@@ -36,6 +36,8 @@ static RoleSpec list(StringLiteral name, Takes takes, Element element,
           /*isList=*/true};
 }
 
+static constexpr StringLiteral kColumns = "columns";
+
 static constexpr auto kInteger = Element::Integer;
 static constexpr auto kAny = Element::Any;
 
@@ -97,10 +99,49 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
       {{list("inputs", Takes::Any, kAny),
         list("outputs", Takes::Any, kAny, true)},
        {{"kernel", A::Symbol}}},
+      {{input, output},
+       {{"begin", A::Integer}},
+       !collective,
+       !isExtern,
+       kColumns},
+      {{addends, output}, {}, !collective, !isExtern, kColumns},
+      {{input, in("scales"), output}, {}, !collective, !isExtern, kColumns},
   }};
 }
 
 const StepKindInfo &layline::launch::getInfo(StepKind kind) {
   static const auto table = makeTable();
   return table[static_cast<uint32_t>(kind)];
+}
+
+/// Attributes of known names with values that came later.
+static llvm::StringRef getFeature(llvm::StringRef attr, mlir::Attribute value) {
+  struct Later {
+    StringLiteral attr, value, feature;
+  };
+  static constexpr Later table[] = {{"function", "sigmoid", kColumns}};
+  auto text = llvm::dyn_cast<mlir::StringAttr>(value);
+  for (const Later &later : table)
+    if (text && attr == later.attr && text.getValue() == later.value)
+      return later.feature;
+  return "";
+}
+
+void layline::launch::addFeatures(StepOp step,
+                                  llvm::SetVector<llvm::StringRef> &features) {
+  auto add = [&](llvm::StringRef feature) {
+    if (!feature.empty())
+      features.insert(feature);
+  };
+  step.forEachLeaf([&](StepOp leaf) {
+    const StepKindInfo &info = getInfo(leaf.getKind());
+    add(info.feature);
+    leaf.forEachArgument(
+        [&](const Argument &argument) { add(argument.role->feature); });
+    for (const KindAttrSpec &spec : info.attrs)
+      if (mlir::Attribute value = leaf.getKindAttr(spec.name)) {
+        add(spec.feature);
+        add(getFeature(spec.name, value));
+      }
+  });
 }

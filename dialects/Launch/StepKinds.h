@@ -11,11 +11,13 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace layline::launch {
 
+class StepOp;
 enum class StepKind : uint32_t;
 
 /// What a role takes. `Any`: whatever the body of a fused step uses.
@@ -29,6 +31,8 @@ struct RoleSpec {
   bool isOutput = false;
   bool isOptional = false;
   bool isList = false;
+  /// What a reader of the plan must know to run a step that has it.
+  llvm::StringLiteral feature = "";
 };
 
 enum class AttrType { String, Number, Integer, Bool, Symbol };
@@ -37,6 +41,7 @@ struct KindAttrSpec {
   llvm::StringLiteral name;
   AttrType type;
   bool isOptional = false;
+  llvm::StringLiteral feature = "";
 };
 
 struct StepKindInfo {
@@ -45,12 +50,17 @@ struct StepKindInfo {
   bool isCollective = false;
   /// The engine's own kernel: GEMM, attention, experts.
   bool isExtern = false;
+  /// What a reader of the plan must know; empty for what every reader knows.
+  llvm::StringLiteral feature = "";
 
   const RoleSpec *findRole(llvm::StringRef name) const;
   const KindAttrSpec *findAttr(llvm::StringRef name) const;
 };
 
 const StepKindInfo &getInfo(StepKind kind);
+
+/// The features of the plan format that a step needs, fused ones by their body.
+void addFeatures(StepOp step, llvm::SetVector<llvm::StringRef> &features);
 
 /// One argument of a step.
 struct Argument {

@@ -91,6 +91,16 @@ std::string DimClasses::joinOp(size_t program, size_t index) {
              describeExtent(kv) + " KV heads";
     readers.push_back(entry);
   }
+  for (const OpDims::Window &window : dims.windows) {
+    Window entry = {nodeOf(window.whole), nodeOf(window.part), window.begin};
+    const Expr &whole = extent(entry.whole), &part = extent(entry.part);
+    if (!whole.isConstant() || !part.isConstant() || entry.begin < 0 ||
+        entry.begin > whole.constant() - part.constant())
+      return describeExtent(part) + " columns from " +
+             std::to_string(entry.begin) + " on are not within " +
+             describeExtent(whole);
+    windows.push_back(entry);
+  }
   for (DimRef ref : dims.choices)
     choices.push_back(nodeOf(ref));
   for (DimRef ref : dims.rotated)

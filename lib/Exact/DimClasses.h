@@ -20,6 +20,10 @@ public:
   struct Readers {
     unsigned heads, kvHeads;
   };
+  struct Window {
+    unsigned whole, part;
+    int64_t begin;
+  };
   struct Rotation {
     unsigned node;
     const RopeTable *rope;
@@ -37,6 +41,7 @@ public:
   /// What is known besides; one entry per place that says so.
   std::vector<Flat> flats;
   std::vector<Readers> readers;
+  std::vector<Window> windows;
   std::vector<Rotation> rotations;
   std::vector<unsigned> choices;
   std::vector<unsigned> vocabularies; ///< tables that ids look rows up in

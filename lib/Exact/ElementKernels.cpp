@@ -68,7 +68,8 @@ void cast(KernelCall &call) {
   });
 }
 
-void dequantize(KernelCall &call) {
+/// Every row times its scale.
+void scaleRows(KernelCall &call) {
   const LocalTensor &values = call.in(0), &scales = call.in(1);
   int64_t width = values.last();
   if (!call.require(scales.count() * width == values.count(),
@@ -106,7 +107,8 @@ void exact::elementwiseKernel(KernelCall &call) {
   case OpKind::Cast:
     return cast(call);
   case OpKind::Dequantize:
-    return dequantize(call);
+  case OpKind::RowScale:
+    return scaleRows(call);
   default:
     return call.fail("no function of single elements");
   }

@@ -162,6 +162,14 @@ void exact::addCoordinates(const KernelCall &call, Hasher &key) {
     return addPart(-1, 1);
   case OpKind::Experts:
     return addPart(3, 0);
+  case OpKind::SliceColumns:
+  case OpKind::ConcatColumns: {
+    unsigned last = call.dims(-1) - 1;
+    for (int operand = 0; operand < int(call.op.operands.size()); ++operand)
+      addPart(operand, last);
+    addGarbage(call.part({-1, last}));
+    return addPart(-1, last);
+  }
   case OpKind::Pad:
   case OpKind::Unpad:
   case OpKind::Slice:
@@ -210,7 +218,12 @@ void exact::runKernel(KernelCall &call) {
   case OpKind::Scale:
   case OpKind::Cast:
   case OpKind::Dequantize:
+  case OpKind::RowScale:
     return elementwiseKernel(call);
+  case OpKind::SliceColumns:
+    return sliceColumnsKernel(call);
+  case OpKind::ConcatColumns:
+    return concatColumnsKernel(call);
   case OpKind::Pad:
   case OpKind::Unpad:
   case OpKind::Slice:

@@ -98,6 +98,8 @@ void elementwiseKernel(KernelCall &call);
 void addBiasKernel(KernelCall &call);
 void partKernel(KernelCall &call);
 void relabelKernel(KernelCall &call);
+void sliceColumnsKernel(KernelCall &call);
+void concatColumnsKernel(KernelCall &call);
 
 } // namespace layline::exact
 

@@ -2,6 +2,7 @@
 #include "OpDims.h"
 #include "layline/Exact/Memo.h"
 #include <algorithm>
+#include <numeric>
 
 using namespace layline;
 using namespace layline::exact;
@@ -41,12 +42,14 @@ Arity arityOf(OpKind kind) {
     return {6, 6, 1};
   case OpKind::Add:
   case OpKind::Mul:
+  case OpKind::ConcatColumns:
     return {1, SIZE_MAX, 1};
   case OpKind::Embedding:
   case OpKind::Rope:
   case OpKind::GatedActivation:
   case OpKind::AddBias:
   case OpKind::Dequantize:
+  case OpKind::RowScale:
     return {2, 2, 1};
   default:
     return {1, 1, 1};
@@ -85,6 +88,7 @@ private:
   void router();
   void experts();
   void quantize(int input, int values, int scales);
+  void columns(const std::vector<int> &parts, int whole, int64_t begin);
   void redistribution();
   void relabel();
 
@@ -226,6 +230,30 @@ void Describer::quantize(int input, int values, int scales) {
     same({input, dim}, {scales, dim});
 }
 
+/// The last dimensions of the parts stand one behind another in that of the
+/// whole, from `begin` on; the others are the same.
+void Describer::columns(const std::vector<int> &parts, int whole,
+                        int64_t begin) {
+  if (rank(whole) == 0)
+    return fail("there is no dimension to take columns of");
+  unsigned last = rank(whole) - 1;
+  for (int part : parts) {
+    if (!haveRanks({{part, last + 1}}))
+      return;
+    for (unsigned dim = 0; dim < last; ++dim)
+      same({whole, dim}, {part, dim});
+    dims.windows.push_back({{whole, last}, {part, last}, begin});
+    const Expr &width = program.values[valueOf(op, {part, 0})].shape[last];
+    if (!width.isConstant())
+      return fail("columns are not of a constant number");
+    begin += width.constant();
+  }
+  const Expr &width = program.values[valueOf(op, {whole, 0})].shape[last];
+  if (op.kind == OpKind::ConcatColumns && !width.isConstant(begin))
+    fail("the operands have " + std::to_string(begin) +
+         " columns together, the result has not");
+}
+
 /// Ops that change which part of a dimension a rank holds, or how padded it is.
 void Describer::redistribution() {
   bool changesDim =
@@ -317,8 +345,18 @@ OpDims Describer::describe() {
     quantize(0, kResult, kSecondResult);
     break;
   case OpKind::Dequantize:
+  case OpKind::RowScale:
     quantize(kResult, 0, 1);
     break;
+  case OpKind::SliceColumns:
+    columns({kResult}, 0, op.attrs.begin);
+    break;
+  case OpKind::ConcatColumns: {
+    std::vector<int> parts(op.operands.size());
+    std::iota(parts.begin(), parts.end(), 0);
+    columns(parts, kResult, 0);
+    break;
+  }
   case OpKind::Pad:
   case OpKind::Unpad:
   case OpKind::Slice:
@@ -333,7 +371,7 @@ OpDims Describer::describe() {
     break;
   }
   if (!dims.fault.empty())
-    dims = {{}, {}, {}, {}, {}, dims.fault};
+    dims = {{}, {}, {}, {}, {}, {}, dims.fault};
   return std::move(dims);
 }
 

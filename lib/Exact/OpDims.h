@@ -32,9 +32,15 @@ struct OpDims {
   struct Readers {
     DimRef heads, kvHeads;
   };
+  /// Element i of `part` is element begin + i of `whole`.
+  struct Window {
+    DimRef whole, part;
+    int64_t begin = 0;
+  };
   std::vector<Same> same;
   std::vector<Flat> flats;
   std::vector<Readers> readers;
+  std::vector<Window> windows;
   std::vector<DimRef> choices; ///< of a router: as many as experts are taken
   std::vector<DimRef> rotated; ///< features that rope pairs up
   std::string fault;           ///< why the op cannot run at all, or empty

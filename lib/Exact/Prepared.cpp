@@ -40,7 +40,8 @@ Digest signatureOf(const Program &program, const Op &op) {
     addRope(*attrs.rope, hasher);
   for (int64_t number :
        {attrs.layer, int64_t(attrs.isCausal), attrs.window.value_or(-1),
-        attrs.topK, int64_t(attrs.renormalize), int64_t(attrs.dim), attrs.root})
+        attrs.topK, int64_t(attrs.renormalize), attrs.begin, int64_t(attrs.dim),
+        attrs.root})
     hasher.add(uint64_t(number));
   return hasher.digest();
 }

@@ -4,6 +4,7 @@
 #include "Parts.h"
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 using namespace layline;
@@ -47,6 +48,8 @@ private:
   void addParts(unsigned node, const Program &program, const DimLayout &layout);
   bool closeRotation(const DimClasses::Rotation &rotation);
   bool closeReaders(const DimClasses::Readers &readers);
+  bool closeWindow(const DimClasses::Window &window);
+  std::vector<int64_t> getElements(unsigned node, int nesting = 0);
 
   const std::vector<const Program *> &programs;
   std::deque<Items> &sets;
@@ -163,6 +166,38 @@ bool Sampler::closeReaders(const DimClasses::Readers &readers) {
   return isChanged;
 }
 
+/// The elements that are chosen so far.
+std::vector<int64_t> Sampler::getElements(unsigned node, int nesting) {
+  const Chosen &set = get(node);
+  std::vector<int64_t> elements;
+  if (set.isWhole && size(node) <= kLargestWhole) {
+    elements.resize(size(node));
+    std::iota(elements.begin(), elements.end(), 0);
+  } else if (set.flat && nesting < kMaxNesting) {
+    int64_t width = size(set.flat->inner);
+    std::vector<int64_t> inner = getElements(set.flat->inner, nesting + 1);
+    for (int64_t o : getElements(set.flat->outer, nesting + 1))
+      for (int64_t i : inner)
+        elements.push_back(o * width + i);
+  } else {
+    elements.assign(set.elements.begin(), set.elements.end());
+  }
+  return elements;
+}
+
+/// A window runs the columns that the whole does, and the whole those of its
+/// windows.
+bool Sampler::closeWindow(const DimClasses::Window &window) {
+  bool isChanged = false;
+  int64_t begin = window.begin, end = begin + size(window.part);
+  for (int64_t column : getElements(window.whole))
+    if (column >= begin && column < end)
+      isChanged |= add(window.part, column - begin);
+  for (int64_t column : getElements(window.part))
+    isChanged |= add(window.whole, begin + column);
+  return isChanged;
+}
+
 void Sampler::choose() {
   for (unsigned node : classes.contradictions)
     get(node).isWhole = true;
@@ -183,6 +218,8 @@ void Sampler::choose() {
         isChanged |= closeRotation(rotation);
     for (const DimClasses::Readers &readers : classes.readers)
       isChanged |= closeReaders(readers);
+    for (const DimClasses::Window &window : classes.windows)
+      isChanged |= closeWindow(window);
   }
   for (unsigned node : classes.vocabularies)
     if (classes.extent(node).isConstant())
@@ -216,7 +253,8 @@ const Items *Sampler::getItems(unsigned node, int nesting) {
   } else {
     items.assign(set.elements.begin(), set.elements.end());
   }
-  // Layers are alike: equal sets are one, and what depends on them is done once.
+  // Layers are alike: equal sets are one, and what depends on them is done
+  // once.
   auto [known, isNew] = interned.try_emplace(std::move(items), nullptr);
   if (isNew) {
     sets.push_back(known->first);

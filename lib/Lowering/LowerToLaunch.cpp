@@ -105,14 +105,18 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
   }
   tables.addStream("compute");
   tables.addStream("comm");
-  SmallVector<StringRef> features;
+  llvm::SetVector<StringRef> features;
   if (tables.hasCaches())
-    features.push_back("kv_cache");
+    features.insert("kv_cache");
   if (tables.hasKernels())
-    features.push_back("fused_steps");
+    features.insert("fused_steps");
   if (tables.hasSegments())
-    features.push_back("segmented_ranges");
-  plan.setFeaturesAttr(builder.getStrArrayAttr(features));
+    features.insert("segmented_ranges");
+  plan.walk([&](StepOp step) {
+    if (step.isTopLevel())
+      addFeatures(step, features);
+  });
+  plan.setFeaturesAttr(builder.getStrArrayAttr(features.getArrayRef()));
 
   // Nothing of the program is left: the plan says it all.
   for (Operation &op :

@@ -223,6 +223,27 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .with("output", op.getResult());
             return true;
           })
+          .Case([&](SliceColumnsOp op) {
+            s.kind(StepKind::SliceColumns)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .attr("begin", op.getBeginAttr());
+            return true;
+          })
+          .Case([&](ConcatColumnsOp op) {
+            s.kind(StepKind::ConcatColumns);
+            for (Value input : op.getInputs())
+              s.with("inputs", input);
+            s.with("output", op.getResult());
+            return true;
+          })
+          .Case([&](RowScaleOp op) {
+            s.kind(StepKind::RowScale)
+                .with("input", op.getInput())
+                .with("scales", op.getScales())
+                .with("output", op.getResult());
+            return true;
+          })
           .Case([&](grid::SliceOp op) {
             s.kind(StepKind::Slice)
                 .with("input", op.getInput())

@@ -74,7 +74,7 @@ void PlanPrinter::printHead() {
   json.key("version");
   json.object([&] {
     json.field("major", int64_t(1));
-    json.field("minor", int64_t(1));
+    json.field("minor", int64_t(2));
   });
   json.breakLine(2);
   json.key("requires");

@@ -222,6 +222,8 @@ static const char *nameOf(runtime::Function function) {
     return "gelu_tanh";
   case runtime::Function::Relu:
     return "relu";
+  case runtime::Function::Sigmoid:
+    return "sigmoid";
   }
   return "";
 }
@@ -267,6 +269,9 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
   case StepKind::Cast:
     attrs.from = runtime::dtypeName(step.arg("input").dtype);
     attrs.to = runtime::dtypeName(step.arg("output").dtype);
+    break;
+  case StepKind::SliceColumns:
+    attrs.begin = from.begin;
     break;
   case StepKind::Slice:
     attrs.dim = static_cast<unsigned>(from.dim);
@@ -326,6 +331,12 @@ static OpKind toKind(StepKind kind) {
     return OpKind::AllGather;
   case StepKind::Broadcast:
     return OpKind::Broadcast;
+  case StepKind::SliceColumns:
+    return OpKind::SliceColumns;
+  case StepKind::ConcatColumns:
+    return OpKind::ConcatColumns;
+  case StepKind::RowScale:
+    return OpKind::RowScale;
   case StepKind::Fused:
     break;
   }

@@ -235,6 +235,12 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
         return OpKind::Quantize;
       })
       .Case([](DequantizeOp) { return OpKind::Dequantize; })
+      .Case([&](SliceColumnsOp op) {
+        attrs.begin = op.getBegin();
+        return OpKind::SliceColumns;
+      })
+      .Case([](ConcatColumnsOp) { return OpKind::ConcatColumns; })
+      .Case([](RowScaleOp) { return OpKind::RowScale; })
       .Default([](Operation *) { return Result(); });
 }
 

@@ -39,6 +39,8 @@ void checkRanges(const Plan &plan, Findings &findings);
 void checkVariants(const Plan &plan, Findings &findings);
 /// Every instance of a group has flags of its own.
 void checkFlagKeys(const Plan &plan, Findings &findings);
+/// `requires` lists what the steps need of a reader.
+void checkFeatures(const Plan &plan, Findings &findings);
 /// Layouts of weights, caches, buffers; sizes in memory.
 void checkStorage(const Plan &plan, Findings &findings);
 /// Every step's operands against the contract of its kind.

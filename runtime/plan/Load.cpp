@@ -15,8 +15,8 @@ namespace layline::runtime {
 namespace {
 
 constexpr const char *kKnownFeatures[] = {"kv_cache", "fused_steps",
-                                          "segmented_ranges"};
-constexpr std::int64_t kMajor = 1, kMinor = 1;
+                                          "segmented_ranges", "columns"};
+constexpr std::int64_t kMajor = 1, kMinor = 2;
 
 // Before the schema: a newer format may look different.
 void checkVersion(const nlohmann::json &document) {
@@ -55,6 +55,7 @@ std::vector<std::string> checkPlan(const Plan &plan) {
   checkRanges(plan, findings);
   checkFlagKeys(plan, findings);
   checkVariants(plan, findings);
+  checkFeatures(plan, findings);
   if (findings.empty())
     checkStorage(plan, findings);
   if (findings.empty())

@@ -41,7 +41,8 @@ const std::map<std::string_view, Reader> &readers() {
          a.function = choose<Function>(at, {{"silu", Function::Silu},
                                             {"gelu", Function::Gelu},
                                             {"gelu_tanh", Function::GeluTanh},
-                                            {"relu", Function::Relu}});
+                                            {"relu", Function::Relu},
+                                            {"sigmoid", Function::Sigmoid}});
        }},
       {"top_k", [](C at, N, Attrs &a) { a.topK = at.integer(); }},
       {"scoring",
@@ -51,6 +52,7 @@ const std::map<std::string_view, Reader> &readers() {
        }},
       {"renormalize", [](C at, N, Attrs &a) { a.renormalize = at.boolean(); }},
       {"factor", [](C at, N, Attrs &a) { a.factor = at.number(); }},
+      {"begin", [](C at, N, Attrs &a) { a.begin = at.integer(); }},
       {"dim", [](C at, N, Attrs &a) { a.dim = at.integer(); }},
       {"range", [](C at, N n, Attrs &a) { a.range = n.ranges.resolve(at); }},
       {"group", [](C at, N n, Attrs &a) { a.group = n.groups.resolve(at); }},
@@ -75,13 +77,15 @@ void parseAttributes(const Cursor &step, const PlanNames &names, Step &into) {
       if (!isListed(key))
         step.at("attrs").fail("a '", info.name, "' step has no attribute '",
                               key, "'");
-  for (const AttributeSpec &spec : info.attributes) {
+  for (std::size_t i = 0; i < info.attributes.size(); ++i) {
+    const AttributeSpec &spec = info.attributes[i];
     if (!hasAttrs || !step.at("attrs").has(spec.name)) {
       if (spec.isOptional)
         continue;
       step.fail("a '", info.name, "' step needs the attribute '", spec.name,
                 "'");
     }
+    into.attrs.given |= std::uint32_t(1) << i;
     Cursor attrs = step.at("attrs");
     readers().at(spec.name)(attrs.at(spec.name), names, into.attrs);
   }

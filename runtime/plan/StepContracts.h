@@ -18,6 +18,11 @@ void checkGatedActivation(const StepContract &);
 void checkRouter(const StepContract &);
 void checkExperts(const StepContract &);
 
+// StepContractsColumns.cpp.
+void checkSliceColumns(const StepContract &);
+void checkConcatColumns(const StepContract &);
+void checkRowScale(const StepContract &);
+
 // StepContractsAttention.cpp.
 void checkCacheAppend(const StepContract &);
 void checkAttention(const StepContract &);

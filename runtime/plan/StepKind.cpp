@@ -29,6 +29,7 @@ ArgSpec inputs() {
 
 constexpr bool kCollective = true;
 constexpr bool kInPlace = true;
+constexpr const char *kColumns = "columns";
 
 /// In the order of the enum and of docs/plan-format.md.
 const std::array<StepKindInfo, kStepKinds> &table() {
@@ -188,6 +189,30 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        false,
        kInPlace,
        checkFused},
+      {StepKind::SliceColumns,
+       "slice_columns",
+       {in("input"), out("output")},
+       {{"begin"}},
+       false,
+       false,
+       checkSliceColumns,
+       kColumns},
+      {StepKind::ConcatColumns,
+       "concat_columns",
+       {inputs(), out("output")},
+       {},
+       false,
+       false,
+       checkConcatColumns,
+       kColumns},
+      {StepKind::RowScale,
+       "row_scale",
+       {in("input"), in("scales"), out("output")},
+       {},
+       false,
+       kInPlace,
+       checkRowScale,
+       kColumns},
   }};
   return kinds;
 }

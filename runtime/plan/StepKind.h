@@ -35,18 +35,23 @@ enum class StepKind : std::uint8_t {
   ReduceScatter,
   AllGather,
   Broadcast,
-  Fused
+  Fused,
+  SliceColumns,
+  ConcatColumns,
+  RowScale
 };
-inline constexpr std::size_t kStepKinds = 21;
+inline constexpr std::size_t kStepKinds = 24;
 
 enum class NormKind : std::uint8_t { Rms, Layer };
 enum class RopeStyle : std::uint8_t { Half, Interleaved };
-enum class Function : std::uint8_t { Silu, Gelu, GeluTanh, Relu };
+enum class Function : std::uint8_t { Silu, Gelu, GeluTanh, Relu, Sigmoid };
 enum class Scoring : std::uint8_t { Softmax, Sigmoid };
 
 /// The attributes of all kinds together; a kind reads those that its table
 /// entry lists.
 struct StepAttributes {
+  /// Which attributes are there: bit i for place i of the kind's list.
+  std::uint32_t given = 0;
   NormKind norm = NormKind::Rms;
   double eps = 0;
   double weightOffset = 0;
@@ -62,6 +67,7 @@ struct StepAttributes {
   Scoring scoring = Scoring::Softmax;
   bool renormalize = false;
   double factor = 1;
+  std::int64_t begin = 0;
   std::int64_t dim = 0;
   int range = -1;
   int group = -1;
@@ -78,11 +84,14 @@ struct ArgSpec {
   bool isOutput = false;
   bool isOptional = false;
   bool isList = false;
+  /// What `requires` of a plan lists if a step has the argument.
+  const char *feature = nullptr;
 };
 
 struct AttributeSpec {
   const char *name;
   bool isOptional = false;
+  const char *feature = nullptr;
 };
 
 struct StepKindInfo {
@@ -95,6 +104,8 @@ struct StepKindInfo {
   bool inPlace = false;
   /// Throws Error if layouts or shapes are not what the kind asks for.
   void (*check)(const StepContract &) = nullptr;
+  /// Null for the kinds of format 1.0.
+  const char *feature = nullptr;
 
   /// Position of an argument, -1 if the kind has none of that name.
   int argument(std::string_view argument) const;

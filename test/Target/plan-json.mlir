@@ -19,7 +19,7 @@
 
 // CHECK:      {
 // CHECK-NEXT:   "schema": "layline.launch_plan",
-// CHECK-NEXT:   "version": {"major": 1, "minor": 1},
+// CHECK-NEXT:   "version": {"major": 1, "minor": 2},
 // CHECK-NEXT:   "requires": ["kv_cache", "fused_steps"],
 // CHECK-NEXT:   "producer": {"tool": "layline", "version": "{{[0-9.]+}}"},
 // CHECK-NEXT:   "source": {"config": "config.json", "digest": "sha256:ab", "model_type": "llama", "layers": 1},

@@ -90,6 +90,9 @@ enum class OpKind {
   Cast,            ///< x -> y; `from`, `to`
   Quantize,        ///< x [.., D] -> values [.., D], scales [.., 1]; `format`
   Dequantize,      ///< values [.., D], scales [.., 1] -> x
+  SliceColumns,    ///< x [.., D] -> its columns from `begin` on
+  ConcatColumns,   ///< x [.., D1], y [.., D2], ... -> [.., D1 + D2 + ...]
+  RowScale,        ///< x [.., D], scales [.., 1] -> y
   Pad,             ///< x -> x with the result's padding of `dim`, garbage in it
   Unpad,           ///< x -> x without padding of `dim`
   Slice,           ///< own part of `dim`, held whole along `axes`
@@ -149,6 +152,7 @@ struct Attributes {
   std::optional<int64_t> window;
   int64_t topK = 0;
   bool renormalize = false;
+  int64_t begin = 0; ///< SliceColumns
   unsigned dim = 0;
   std::vector<unsigned> axes;
   int64_t root = 0;

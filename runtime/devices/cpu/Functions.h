@@ -21,6 +21,8 @@ template <typename T> T applyFunction(Function function, T x) {
   }
   case Function::Relu:
     return x > T(0) ? x : T(0);
+  case Function::Sigmoid:
+    return T(1) / (T(1) + std::exp(-x));
   }
   return x;
 }

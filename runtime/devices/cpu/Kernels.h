@@ -36,6 +36,10 @@ LAYLINE_KERNEL(mul);
 LAYLINE_KERNEL(scale);
 LAYLINE_KERNEL(cast);
 LAYLINE_KERNEL(slice);
+// ColumnKernels.cpp
+LAYLINE_KERNEL(sliceColumns);
+LAYLINE_KERNEL(concatColumns);
+LAYLINE_KERNEL(rowScale);
 // CollectiveKernels.cpp
 LAYLINE_KERNEL(allReduce);
 LAYLINE_KERNEL(reduceScatter);

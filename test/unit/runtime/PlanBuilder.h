@@ -23,6 +23,11 @@ public:
   /// A second axis "cp" behind "tp", with group and flag: a plan of format 1.1.
   void addContextAxis(std::int64_t ranks);
 
+  /// Adds to what the plan requires of its reader.
+  void require(const std::string &feature) {
+    plan_["requires"].push_back(feature);
+  }
+
   std::int64_t ranks() const { return ranks_; }
 
   // Layouts of one dimension.

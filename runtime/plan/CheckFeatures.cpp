@@ -1,0 +1,48 @@
+#include "plan/Check.h"
+
+#include "plan/StepContract.h"
+
+#include <algorithm>
+
+namespace layline::runtime {
+namespace {
+
+/// Values of attributes that came after format 1.0.
+const char *featureOf(const StepAttributes &attrs, const AttributeSpec &spec) {
+  if (spec.name == std::string_view("function") &&
+      attrs.function == Function::Sigmoid)
+    return "columns";
+  return spec.feature;
+}
+
+void checkStep(const Plan &plan, const Variant &variant, const Step &step) {
+  auto need = [&](const char *feature, const auto &...what) {
+    if (!feature || std::find(plan.features.begin(), plan.features.end(),
+                              feature) != plan.features.end())
+      return;
+    StepContract{plan, variant, step}.fail(
+        what..., "; 'requires' does not list the feature '", feature, "'");
+  };
+  const StepKindInfo &info = step.info();
+  need(info.feature, "is of this kind");
+  for (std::size_t i = 0; i < info.args.size(); ++i)
+    if (!step.args[i].empty())
+      need(info.args[i].feature, "has the argument '", info.args[i].name, "'");
+  for (std::size_t i = 0; i < info.attributes.size(); ++i)
+    if (step.attrs.given >> i & 1)
+      need(featureOf(step.attrs, info.attributes[i]), "has this '",
+           info.attributes[i].name, "'");
+}
+
+} // namespace
+
+void checkFeatures(const Plan &plan, Findings &findings) {
+  for (const Variant &variant : plan.variants)
+    for (const Step &step : variant.steps) {
+      findings.of([&] { checkStep(plan, variant, step); });
+      for (const Step &inner : step.body)
+        findings.of([&] { checkStep(plan, variant, inner); });
+    }
+}
+
+} // namespace layline::runtime
