@@ -84,14 +84,14 @@ TEST_CASE("what is cut and joined in order is what it was") {
 }
 
 TEST_CASE("joined columns that do not fill the result are a fault") {
-  Builder b;
-  ValueId x = b.input("x", 100);
-  ValueId y = b.op(OpKind::ConcatColumns, {x, x}, b.value({kTokens, 199}));
-  Program wrong = b.finish({y});
-  Builder good;
-  x = good.input("x", 100);
-  y = good.op(OpKind::ConcatColumns, {x, x}, good.value({kTokens, 200}));
-  std::vector<Mismatch> found = check(good.finish({y}), std::move(wrong));
+  auto build = [](int64_t columns) {
+    Builder b;
+    ValueId x = b.input("x", 100);
+    b.op(OpKind::ConcatColumns, {x, x}, b.value({kTokens, columns}));
+    return b.finish({x});
+  };
+  requireEqual(build(200), build(200));
+  std::vector<Mismatch> found = check(build(200), build(199));
   REQUIRE(found.size() == 1);
   CHECK_THAT(found[0].text,
              Catch::Matchers::Contains("have 200 columns together"));
