@@ -22,8 +22,9 @@ def Decoder_NormKind : Decoder_Enum<"NormKind", "The statistic of a norm", [
 def Decoder_NormKindAttr : Decoder_EnumAttr<Decoder_NormKind, "norm_kind">;
 
 def Decoder_RopeStyle : Decoder_Enum<"RopeStyle",
-  "Which features form a rotated pair: (i, i + rotary/2) or (2i, 2i + 1)", [
-  I32EnumAttrCase<"Half", 0, "half">, I32EnumAttrCase<"Interleaved", 1, "interleaved">]>;
+  "Which features form a rotated pair: (i, i + rotary/2) or (2i, 2i + 1), or the one coming in and the other going out", [
+  I32EnumAttrCase<"Half", 0, "half">, I32EnumAttrCase<"Interleaved", 1, "interleaved">,
+  I32EnumAttrCase<"InterleavedToHalf", 2, "interleaved_to_half">]>;
 def Decoder_RopeStyleAttr : Decoder_EnumAttr<Decoder_RopeStyle, "rope_style">;
 
 def Decoder_Activation : Decoder_Enum<"Activation", "An element-wise function", [
@@ -36,9 +37,14 @@ def Decoder_Scoring : Decoder_Enum<"Scoring", "How router logits become scores",
   I32EnumAttrCase<"Softmax", 0, "softmax">, I32EnumAttrCase<"Sigmoid", 1, "sigmoid">]>;
 def Decoder_ScoringAttr : Decoder_EnumAttr<Decoder_Scoring, "scoring">;
 
+def Decoder_GroupScore : Decoder_Enum<"GroupScore", "What a group of experts is chosen by", [
+  I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Top2Sum", 1, "top2_sum">]>;
+def Decoder_GroupScoreAttr : Decoder_EnumAttr<Decoder_GroupScore, "group_score">;
+
 def Decoder_Plane : Decoder_Enum<"Plane", "What a cache keeps for each token", [
   I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">,
-  I32EnumAttrCase<"Positions", 2, "positions">]>;
+  I32EnumAttrCase<"Positions", 2, "positions">, I32EnumAttrCase<"Latent", 3, "latent">,
+  I32EnumAttrCase<"RopeKey", 4, "rope_key">, I32EnumAttrCase<"IndexKey", 5, "index_key">]>;
 def Decoder_PlaneAttr : Decoder_EnumAttr<Decoder_Plane, "plane">;
 
 def Decoder_QuantFormat : Decoder_Enum<"QuantFormat", "The number format that rows are quantised to", [

@@ -152,6 +152,8 @@ void AttentionOp::getFactors(FactorModel &model) {
   model.operand({{context}, {kvHeads}, {valueWidth}});
   model.operand({{tokens}});
   model.operand({{context}});
+  if (getSinks())
+    model.operand({{heads}});
   model.result({{tokens}, {heads}, {valueWidth}});
 }
 SmallVector<std::pair<unsigned, unsigned>, 2>
@@ -165,34 +167,6 @@ void ActivationOp::getFactors(FactorModel &model) {
 void GatedActivationOp::getFactors(FactorModel &model) {
   getElementwiseFactors(*this, model, "features");
 }
-
-void RouterOp::getFactors(FactorModel &model) {
-  unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
-  unsigned experts = model.add("experts", FactorKind::NeedWhole);
-  unsigned choice = model.add("choice", FactorKind::NeedWhole);
-  model.operand({{tokens}, {experts}});
-  model.result({{tokens}, {choice}});
-  model.result({{tokens}, {choice}});
-}
-
-void ExpertsOp::getFactors(FactorModel &model) {
-  unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
-  unsigned in = model.add("in", FactorKind::NeedWhole);
-  unsigned choice = model.add("choice", FactorKind::NeedWhole);
-  // Ids are global expert numbers: a rank that held some experts only would
-  // skip rows.
-  unsigned experts = model.add("experts", FactorKind::NeedWhole);
-  unsigned features = model.add("features", FactorKind::Reduction);
-  unsigned out = model.add("out", FactorKind::PassThrough);
-  model.operand({{tokens}, {in}});
-  model.operand({{tokens}, {choice}});
-  model.operand({{tokens}, {choice}});
-  model.operand({{experts}, {features}, {in}});
-  model.operand({{experts}, {features}, {in}});
-  model.operand({{experts}, {out}, {features}});
-  model.result({{tokens}, {out}});
-}
-bool ExpertsOp::hasContraction() { return true; }
 
 void AddOp::getFactors(FactorModel &model) {
   getElementwiseFactors(*this, model, "features");

@@ -101,19 +101,6 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
-LogicalResult RouterOp::verify() {
-  int64_t experts = cast<RankedTensorType>(getLogits().getType()).getDimSize(1);
-  int64_t topK = getTopK();
-  int64_t width = cast<RankedTensorType>(getIds().getType()).getDimSize(1);
-  if (topK < 1 || topK > experts)
-    return emitOpError("takes the top ")
-           << topK << " of " << experts << " experts";
-  if (width != topK)
-    return emitOpError("takes the top ")
-           << topK << ", but its results have the width " << width;
-  return success();
-}
-
 LogicalResult ScaleOp::verify() {
   if (!std::isfinite(getFactor().convertToDouble()))
     return emitOpError("has a factor that is not finite");
@@ -138,8 +125,7 @@ static LogicalResult verifyScales(Operation *op, Value scales) {
   if (type.getDimSize(1) == 1 && type.getElementType().isF32())
     return success();
   return op->emitOpError("has the scales ")
-         << grid::withLayout(type, {})
-         << ", expected one of f32 for each row";
+         << grid::withLayout(type, {}) << ", expected one of f32 for each row";
 }
 
 LogicalResult QuantizeOp::verify() {
@@ -161,7 +147,7 @@ LogicalResult DequantizeOp::verify() {
     return emitOpError("takes values of ")
            << getElementType(getValues()) << ", expected quantised ones";
   if (isQuantized(getResult()))
-    return emitOpError("gives ") << getElementType(getResult())
-                                 << ", which is a quantised type";
+    return emitOpError("gives ")
+           << getElementType(getResult()) << ", which is a quantised type";
   return verifyScales(*this, getScales());
 }

@@ -160,7 +160,8 @@ def Decoder_RopeOp : Decoder_Op<"rope", [Rowwise, Positioned]> {
   let summary = "Rotates pairs of features of each head by the row's position.";
   let description = [{
     The first 2 * (number of frequencies) features of every head are rotated,
-    the rest pass. Positions are global: they travel with the rows.
+    the rest pass. Of the style `interleaved_to_half` the pairs (2i, 2i + 1) go in
+    and come out as (i, i + rotary/2), as DeepSeek's latent attention has it. Positions are global: they travel with the rows.
 
     Example:
 
@@ -208,6 +209,9 @@ def Decoder_AttentionOp : Decoder_SplitOp<"attention", "heads", [Positioned]> {
     Query rows and heads may be split; the keys and values that a rank's queries
     look at must be there: all rows, and exactly the KV heads its heads read.
 
+    A sink of each query head is one more logit of its softmax, as it is, that
+    every row sees and that has no value.
+
     Example:
 
     ```mlir
@@ -221,7 +225,7 @@ def Decoder_AttentionOp : Decoder_SplitOp<"attention", "heads", [Positioned]> {
   }];
   let arguments = (ins Decoder_Float:$query, Decoder_Float:$keys, Decoder_Float:$values,
                        Decoder_Index:$positions, Decoder_Index:$key_positions,
-                       F64Attr:$scale, BoolAttr:$causal, OptionalAttr<I64Attr>:$window);
+                       Optional<Decoder_Float>:$sinks, F64Attr:$scale, BoolAttr:$causal, OptionalAttr<I64Attr>:$window);
   let hasVerifier = 1;
 }
 
@@ -248,47 +252,6 @@ def Decoder_GatedActivationOp : Decoder_SplitOp<"gated_activation", "features", 
     ```
   }];
   let arguments = (ins Decoder_Float:$gate, Decoder_Float:$up, Decoder_ActivationAttr:$function);
-}
-
-def Decoder_RouterOp : Decoder_Op<"router", [Rowwise]> {
-  let summary = "The top_k experts of each row and their weights.";
-  let description = [{
-    Scores are the softmax (or sigmoid) of the logits; the top_k largest are
-    taken, largest first, ties by the lower number. With `renormalize` their
-    weights are divided by their sum.
-
-    Example:
-
-    ```mlir
-    %ids, %weights = decoder.router %logits {top_k = 2, scoring = #decoder.scoring<softmax>, renormalize = true}
-       : (tensor<?x8xbf16>) -> (tensor<?x2xi32>, tensor<?x2xbf16>)
-    ```
-
-    Constraints:
-    * top_k is at least 1 and at most the number of experts, and the results' width.
-  }];
-  let arguments = (ins Decoder_Float:$logits, I64Attr:$top_k, Decoder_ScoringAttr:$scoring, BoolAttr:$renormalize);
-  let results = (outs Decoder_Index:$ids, Decoder_Float:$weights);
-  let hasVerifier = 1;
-}
-
-def Decoder_ExpertsOp : Decoder_SplitOp<"experts", "features", [RowwiseContraction]> {
-  let summary = "The weighted sum of the chosen experts' gated MLPs.";
-  let description = [{
-    y[t] = sum_k weights[t, k] * down_e (f(gate_e x[t]) * up_e x[t]) with
-    e = ids[t, k]. Weights are stacks: gate and up [experts, features, in], down
-    [experts, out, features].
-
-    Example:
-
-    ```mlir
-    %y = decoder.experts %x, %ids, %weights, %gate, %up, %down {function = #decoder.function<silu>}
-       : (tensor<?x64xbf16>, tensor<?x2xi32>, tensor<?x2xbf16>, tensor<8x16x64xbf16>, tensor<8x16x64xbf16>, tensor<8x64x16xbf16>) -> tensor<?x64xbf16>
-    ```
-  }];
-  let arguments = (ins Decoder_Float:$input, Decoder_Index:$ids, Decoder_Float:$weights,
-                       Decoder_Float:$gate, Decoder_Float:$up, Decoder_Float:$down,
-                       Decoder_ActivationAttr:$function);
 }
 
 def Decoder_AddOp : Decoder_Op<"add", [Rowwise, PartialLinearSum, Commutative]> {
@@ -399,5 +362,7 @@ def Decoder_DequantizeOp : Decoder_Op<"dequantize", [Rowwise]> {
 }
 
 include "ColumnOps.td"
+include "LatentOps.td"
+include "MoEOps.td"
 
 #endif // LAYLINE_DECODER_OPS

@@ -35,7 +35,8 @@ def Launch_RangeKind : Launch_Enum<"RangeKind", "How a range deals out its items
 
 def Launch_Plane : Launch_Enum<"Plane", "What a cache keeps for each token", [
   I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">,
-  I32EnumAttrCase<"Positions", 2, "positions">]>;
+  I32EnumAttrCase<"Positions", 2, "positions">, I32EnumAttrCase<"Latent", 3, "latent">,
+  I32EnumAttrCase<"RopeKey", 4, "rope_key">, I32EnumAttrCase<"IndexKey", 5, "index_key">]>;
 
 // What each kind takes stands in StepKinds.cpp, in the order of this list.
 def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of plan format 1", [
@@ -54,6 +55,9 @@ def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of pl
   I32EnumAttrCase<"Fused", 20, "fused">,
   I32EnumAttrCase<"SliceColumns", 21, "slice_columns">,
   I32EnumAttrCase<"ConcatColumns", 22, "concat_columns">,
-  I32EnumAttrCase<"RowScale", 23, "row_scale">]>;
+  I32EnumAttrCase<"RowScale", 23, "row_scale">,
+  I32EnumAttrCase<"AddExpertBias", 24, "add_expert_bias">,
+  I32EnumAttrCase<"LatentAttention", 25, "latent_attention">,
+  I32EnumAttrCase<"Indexer", 26, "indexer">]>;
 
 #endif // LAYLINE_LAUNCH_TYPES

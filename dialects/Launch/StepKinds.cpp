@@ -26,6 +26,16 @@ static RoleSpec out(StringLiteral name, Element element = Element::Float) {
 static RoleSpec weight(StringLiteral name, bool isOptional = false) {
   return {name, Takes::Weight, Element::Float, /*isOutput=*/false, isOptional};
 }
+/// A weight that readers of 1.0 do not know.
+static RoleSpec later(StringLiteral name, StringLiteral feature) {
+  return {name,
+          Takes::Weight,
+          Element::Float,
+          /*isOutput=*/false,
+          /*isOptional=*/true,
+          /*isList=*/false,
+          feature};
+}
 static RoleSpec cache(StringLiteral name, Element element,
                       bool isOutput = false) {
   return {name, Takes::Cache, element, isOutput};
@@ -36,7 +46,9 @@ static RoleSpec list(StringLiteral name, Takes takes, Element element,
           /*isList=*/true};
 }
 
-static constexpr StringLiteral kColumns = "columns";
+static constexpr StringLiteral kColumns = "columns", kRouting = "routing",
+                               kSinks = "attention_sinks",
+                               kLatent = "latent_attention";
 
 static constexpr auto kInteger = Element::Integer;
 static constexpr auto kAny = Element::Any;
@@ -46,6 +58,8 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
   RoleSpec input = in("input"), output = out("output");
   RoleSpec anyInput = in("input", kAny), anyOutput = out("output", kAny);
   RoleSpec addends = list("inputs", Takes::Buffer, Element::Float);
+  RoleSpec selection = in("selection", kInteger);
+  selection.isOptional = true;
   KindAttrSpec function{"function", A::String}, group{"group", A::Symbol},
       dim{"dim", A::Integer}, range{"range", A::Symbol};
   constexpr bool collective = true, isExtern = true;
@@ -66,7 +80,7 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
       {{anyInput, cache("cache", kAny, /*isOutput=*/true)}, {}},
       {{in("query"), cache("keys", Element::Float),
         cache("values", Element::Float), in("positions", kInteger),
-        cache("key_positions", kInteger), output},
+        cache("key_positions", kInteger), later("sinks", kSinks), output},
        {{"scale", A::Number},
         {"causal", A::Bool},
         {"window", A::Integer, true},
@@ -76,14 +90,22 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
        isExtern},
       {{input, output}, {function}},
       {{in("gate"), in("up"), output}, {function}},
-      {{in("logits"), out("ids", kInteger), out("weights")},
+      {{in("logits"), later("bias", kRouting), out("ids", kInteger),
+        out("weights")},
        {{"top_k", A::Integer},
         {"scoring", A::String},
         {"renormalize", A::Bool},
-        {"scale", A::Number}}},
+        {"scale", A::Number},
+        {"groups", A::Integer, true, kRouting},
+        {"chosen_groups", A::Integer, true, kRouting},
+        {"group_score", A::String, true, kRouting}}},
       {{input, in("ids", kInteger), in("weights"), weight("gate"), weight("up"),
-        weight("down"), output},
-       {function},
+        weight("down"), later("gate_bias", kRouting),
+        later("up_bias", kRouting), output},
+       {function,
+        {"limit", A::Number, true, kRouting},
+        {"alpha", A::Number, true, kRouting},
+        {"up_offset", A::Number, true, kRouting}},
        !collective,
        isExtern},
       {{addends, output}, {}},
@@ -106,6 +128,26 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
        kColumns},
       {{addends, output}, {}, !collective, !isExtern, kColumns},
       {{input, in("scales"), output}, {}, !collective, !isExtern, kColumns},
+      {{input, in("ids", kInteger), in("weights"), weight("bias"), output},
+       {},
+       !collective,
+       !isExtern,
+       kRouting},
+      {{in("query_nope"), in("query_rope"), cache("latent", Element::Float),
+        cache("rope_key", Element::Float), weight("key_up"), weight("value_up"),
+        in("positions", kInteger), cache("key_positions", kInteger), selection,
+        output},
+       {{"scale", A::Number}, {"causal", A::Bool}, {"heads", A::Integer}},
+       !collective,
+       isExtern,
+       kLatent},
+      {{in("query"), cache("keys", Element::Float), in("weights"),
+        in("positions", kInteger), cache("key_positions", kInteger),
+        out("selection", kInteger), out("scores")},
+       {{"top_k", A::Integer}, {"scale", A::Number}, {"causal", A::Bool}},
+       !collective,
+       isExtern,
+       kLatent},
   }};
 }
 
@@ -119,7 +161,8 @@ static llvm::StringRef getFeature(llvm::StringRef attr, mlir::Attribute value) {
   struct Later {
     StringLiteral attr, value, feature;
   };
-  static constexpr Later table[] = {{"function", "sigmoid", kColumns}};
+  static constexpr Later table[] = {{"function", "sigmoid", kColumns},
+                                    {"style", "interleaved_to_half", kLatent}};
   auto text = llvm::dyn_cast<mlir::StringAttr>(value);
   for (const Later &later : table)
     if (text && attr == later.attr && text.getValue() == later.value)

@@ -22,12 +22,8 @@ Tensor takeHead(const LocalTensor &x, int64_t head) {
 
 struct Head {
   Tensor query, keys, values;
+  std::optional<Element> sink;
 };
-
-bool isVisible(const Attributes &attrs, int64_t query, int64_t key) {
-  return (!attrs.isCausal || key <= query) &&
-         (!attrs.window || query - key < *attrs.window);
-}
 
 /// Numerator and denominator are summed apart, as partial softmaxes that are
 /// merged would be; a row that sees nothing has none and gets zeros.
@@ -61,6 +57,10 @@ Tensor attend(const KernelCall &call, const Head &head) {
     for (int64_t i = 0; i < valueWidth; ++i)
       data[t * valueWidth + i] = numerators[i].get();
   }
+  // A key that every row sees and that has no value.
+  if (head.sink)
+    for (Element &sum : denominators)
+      sum = add(sum, Hasher("attention sink").add(*head.sink).element());
   invertAll(denominators);
   for (size_t i = 0; i < data.size(); ++i)
     data[i] = mul(data[i], denominators[i / valueWidth]);
@@ -77,6 +77,8 @@ Tensor attendOnce(KernelCall &call, const Head &head) {
                    .add(head.values->digest)
                    .add(call.in(3).digest)
                    .add(call.in(4).digest)
+                   .add(uint64_t(head.sink.has_value()))
+                   .add(head.sink.value_or(0))
                    .digest();
   Tensor result = call.memo.find(key);
   if (!result) {
@@ -87,6 +89,11 @@ Tensor attendOnce(KernelCall &call, const Head &head) {
 }
 
 } // namespace
+
+bool exact::isVisible(const Attributes &attrs, int64_t query, int64_t key) {
+  return (!attrs.isCausal || key <= query) &&
+         (!attrs.window || query - key < *attrs.window);
+}
 
 void exact::attentionKernel(KernelCall &call) {
   const std::vector<Value> &values = call.sampled.program->values;
@@ -121,6 +128,8 @@ void exact::attentionKernel(KernelCall &call) {
       last = kvHead;
     }
     head.query = takeHead(query, h);
+    if (call.operands.size() > 5)
+      head.sink = call.in(5).data()[h];
     Tensor result = attendOnce(call, head);
     for (int64_t t = 0; t < rows; ++t)
       std::copy_n(result->data() + t * valueWidth, valueWidth,

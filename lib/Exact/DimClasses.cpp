@@ -105,6 +105,9 @@ std::string DimClasses::joinOp(size_t program, size_t index) {
     choices.push_back(nodeOf(ref));
   for (DimRef ref : dims.rotated)
     rotations.push_back({nodeOf(ref), op.attrs.rope.get()});
+  for (const OpDims::Reordered &pair : dims.reordered)
+    reorderings.push_back(
+        {nodeOf(pair.from), nodeOf(pair.to), op.attrs.rope.get()});
   if (dims.fault.empty() && op.kind == OpKind::Weight)
     joinWeight(program, op);
   if (dims.fault.empty() && op.kind == OpKind::Embedding)

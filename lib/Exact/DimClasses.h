@@ -38,11 +38,17 @@ public:
   unsigned find(unsigned node);
   const Expr &extent(unsigned node) const { return *extents[node]; }
 
+  struct Reordering {
+    unsigned from, to;
+    const RopeTable *rope;
+  };
+
   /// What is known besides; one entry per place that says so.
   std::vector<Flat> flats;
   std::vector<Readers> readers;
   std::vector<Window> windows;
   std::vector<Rotation> rotations;
+  std::vector<Reordering> reorderings;
   std::vector<unsigned> choices;
   std::vector<unsigned> vocabularies; ///< tables that ids look rows up in
   /// Classes of which two places say different things.

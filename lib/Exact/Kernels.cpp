@@ -143,6 +143,8 @@ void exact::addCoordinates(const KernelCall &call, Hasher &key) {
     return addPart(1, 0);
   case OpKind::Rope:
     addRun();
+    addGarbage(call.part({-1, 2}));
+    addPart(-1, 2);
     return addPart(0, 2);
   case OpKind::SplitHeads:
   case OpKind::MergeHeads:
@@ -157,10 +159,17 @@ void exact::addCoordinates(const KernelCall &call, Hasher &key) {
       key.add(
           uint64_t(call.sampled.program->values[value].shape[1].constant()));
     return;
+  case OpKind::LatentAttention:
+    for (int operand : {0, 4, 5})
+      addPart(operand, operand == 0 ? 1 : 0);
+    return addGarbage(call.part({-1, 1}));
+  case OpKind::Indexer:
+    return addPart(-1, 1);
   case OpKind::Router:
     addPart(0, 1);
     return addPart(-1, 1);
   case OpKind::Experts:
+  case OpKind::AddExpertBias:
     return addPart(3, 0);
   case OpKind::SliceColumns:
   case OpKind::ConcatColumns: {
@@ -203,10 +212,16 @@ void exact::runKernel(KernelCall &call) {
     return cacheKernel(call);
   case OpKind::Attention:
     return attentionKernel(call);
+  case OpKind::LatentAttention:
+    return latentAttentionKernel(call);
+  case OpKind::Indexer:
+    return indexerKernel(call);
   case OpKind::Router:
     return routerKernel(call);
   case OpKind::Experts:
     return expertsKernel(call);
+  case OpKind::AddExpertBias:
+    return addExpertBiasKernel(call);
   case OpKind::AddBias:
     return addBiasKernel(call);
   case OpKind::Quantize:

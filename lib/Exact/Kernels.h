@@ -65,6 +65,12 @@ public:
 /// signature.
 void addCoordinates(const KernelCall &call, Hasher &key);
 
+/// Whether the mask of an attention lets a position see another one.
+bool isVisible(const Attributes &attrs, int64_t query, int64_t key);
+
+/// The row number that a selection has where it selects none.
+constexpr Element kNoRow = kPrime - 1;
+
 /// Runs an op that is no collective.
 void runKernel(KernelCall &call);
 
@@ -92,7 +98,10 @@ void routerKernel(KernelCall &call);
 void quantizeKernel(KernelCall &call);
 void linearKernel(KernelCall &call);
 void expertsKernel(KernelCall &call);
+void addExpertBiasKernel(KernelCall &call);
 void attentionKernel(KernelCall &call);
+void latentAttentionKernel(KernelCall &call);
+void indexerKernel(KernelCall &call);
 void reshapeKernel(KernelCall &call);
 void elementwiseKernel(KernelCall &call);
 void addBiasKernel(KernelCall &call);

@@ -1,5 +1,6 @@
 //===- OpDims.cpp - which dimensions of an op are the same ----------------===//
 #include "OpDims.h"
+#include "Parts.h"
 #include "layline/Exact/Memo.h"
 #include <algorithm>
 #include <numeric>
@@ -34,12 +35,19 @@ Arity arityOf(OpKind kind) {
   case OpKind::Linear:
     return {2, 3, 1};
   case OpKind::Attention:
-    return {5, 5, 1};
+    return {5, 6, 1};
+  case OpKind::LatentAttention:
+    return {8, 9, 1};
+  case OpKind::Indexer:
+    return {5, 5, 2};
   case OpKind::Router:
+    return {1, 2, 2};
   case OpKind::Quantize:
     return {1, 1, 2};
   case OpKind::Experts:
-    return {6, 6, 1};
+    return {6, 8, 1};
+  case OpKind::AddExpertBias:
+    return {4, 4, 1};
   case OpKind::Add:
   case OpKind::Mul:
   case OpKind::ConcatColumns:
@@ -85,8 +93,11 @@ private:
   void heads(int flat, int cube);
   void rope();
   void attention();
+  void latentAttention();
+  void indexer();
   void router();
   void experts();
+  void addExpertBias();
   void quantize(int input, int values, int scales);
   void columns(const std::vector<int> &parts, int whole, int64_t begin);
   void redistribution();
@@ -175,9 +186,19 @@ void Describer::rope() {
     return fail("no table of frequencies");
   if (!haveRanks({{0, 3}, {1, 1}}))
     return;
-  sameAll(0, kResult);
   same({0, 0}, {1, 0});
-  dims.rotated.push_back({0, 2});
+  if (!op.attrs.rope->isReordered) {
+    sameAll(0, kResult);
+    return dims.rotated.push_back({0, 2});
+  }
+  if (!haveRanks({{kResult, 3}}))
+    return;
+  same({0, 0}, {kResult, 0});
+  same({0, 1}, {kResult, 1});
+  const std::vector<Expr> &to = program.values[op.results[0]].shape;
+  if (!isSameExtent(program.values[op.operands[0]].shape[2], to[2]))
+    return fail("the heads have another width behind the rotation");
+  dims.reordered.push_back({{0, 2}, {kResult, 2}});
 }
 
 void Describer::attention() {
@@ -193,11 +214,59 @@ void Describer::attention() {
   same({1, 1}, {2, 1}, /*isLocal=*/false);
   same({2, 2}, {kResult, 2});
   dims.readers.push_back({{0, 1}, {1, 1}});
+  if (op.operands.size() == 6 && haveRanks({{5, 1}}))
+    same({5, 0}, {0, 1});
+}
+
+void Describer::latentAttention() {
+  if (!haveRanks({{0, 3},
+                  {1, 3},
+                  {2, 2},
+                  {3, 2},
+                  {4, 2},
+                  {5, 2},
+                  {6, 1},
+                  {7, 1},
+                  {kResult, 3}}))
+    return;
+  for (DimRef rows : {DimRef{1, 0}, {6, 0}, {kResult, 0}})
+    same({0, 0}, rows);
+  for (DimRef heads : {DimRef{1, 1}, {kResult, 1}})
+    same({0, 1}, heads);
+  same({1, 2}, {3, 1});
+  for (DimRef context : {DimRef{3, 0}, {7, 0}})
+    same({2, 0}, context);
+  same({2, 1}, {4, 1});
+  same({2, 1}, {5, 1});
+  dims.flats.push_back({{4, 0}, {0, 1}, {0, 2}});
+  dims.flats.push_back({{5, 0}, {kResult, 1}, {kResult, 2}});
+  if (op.operands.size() == 9 && haveRanks({{8, 2}}))
+    same({0, 0}, {8, 0});
+}
+
+void Describer::indexer() {
+  if (!haveRanks({{0, 3},
+                  {1, 2},
+                  {2, 2},
+                  {3, 1},
+                  {4, 1},
+                  {kResult, 2},
+                  {kSecondResult, 2}}))
+    return;
+  for (DimRef rows : {DimRef{2, 0}, {3, 0}, {kResult, 0}, {kSecondResult, 0}})
+    same({0, 0}, rows);
+  same({0, 1}, {2, 1});
+  same({0, 2}, {1, 1});
+  same({1, 0}, {4, 0});
+  same({kResult, 1}, {kSecondResult, 1});
+  dims.choices.push_back({kResult, 1});
 }
 
 void Describer::router() {
   if (!haveRanks({{0, 2}, {kResult, 2}, {kSecondResult, 2}}))
     return;
+  if (op.operands.size() == 2 && haveRanks({{1, 1}}))
+    same({0, 1}, {1, 0});
   same({0, 0}, {kResult, 0});
   same({0, 0}, {kSecondResult, 0});
   same({kResult, 1}, {kSecondResult, 1});
@@ -218,6 +287,23 @@ void Describer::experts() {
   same({3, 0}, {5, 0});
   same({3, 1}, {5, 2});
   same({5, 1}, {kResult, 1});
+  if (op.operands.size() == 7)
+    return fail("there is one bias, of gate or of up");
+  for (int bias : {6, 7}) {
+    if (op.operands.size() < 8 || !haveRanks({{bias, 2}}))
+      continue;
+    same({bias, 0}, {3, 0});
+    same({bias, 1}, {3, 1});
+  }
+}
+
+void Describer::addExpertBias() {
+  if (!haveRanks({{0, 2}, {1, 2}, {2, 2}, {3, 2}}))
+    return;
+  sameAll(0, kResult);
+  same({0, 0}, {1, 0});
+  sameAll(1, 2);
+  same({3, 1}, {0, 1});
 }
 
 void Describer::quantize(int input, int values, int scales) {
@@ -319,11 +405,20 @@ OpDims Describer::describe() {
   case OpKind::Attention:
     attention();
     break;
+  case OpKind::LatentAttention:
+    latentAttention();
+    break;
+  case OpKind::Indexer:
+    indexer();
+    break;
   case OpKind::Router:
     router();
     break;
   case OpKind::Experts:
     experts();
+    break;
+  case OpKind::AddExpertBias:
+    addExpertBias();
     break;
   case OpKind::AddBias:
     sameAll(0, kResult);
@@ -370,8 +465,11 @@ OpDims Describer::describe() {
     relabel();
     break;
   }
-  if (!dims.fault.empty())
-    dims = {{}, {}, {}, {}, {}, {}, dims.fault};
+  if (!dims.fault.empty()) {
+    OpDims none;
+    none.fault = dims.fault;
+    return none;
+  }
   return std::move(dims);
 }
 

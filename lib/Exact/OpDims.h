@@ -43,7 +43,12 @@ struct OpDims {
   std::vector<Window> windows;
   std::vector<DimRef> choices; ///< of a router: as many as experts are taken
   std::vector<DimRef> rotated; ///< features that rope pairs up
-  std::string fault;           ///< why the op cannot run at all, or empty
+  /// Features that rope reads as pairs (2i, 2i+1) and writes as (i, i + n).
+  struct Reordered {
+    DimRef from, to;
+  };
+  std::vector<Reordered> reordered;
+  std::string fault; ///< why the op cannot run at all, or empty
 };
 
 /// Operand and result numbers of the op are within the program's values.

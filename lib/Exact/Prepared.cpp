@@ -12,7 +12,9 @@ void addRope(const RopeTable &table, Hasher &hasher) {
     for (double frequency : numbers.inverseFrequencies)
       hasher.add(frequency);
   };
-  hasher.add(uint64_t(table.isInterleaved)).add(uint64_t(table.longAbove));
+  hasher.add(uint64_t(table.isReordered))
+      .add(uint64_t(table.isInterleaved))
+      .add(uint64_t(table.longAbove));
   addNumbers(table.numbers);
   hasher.add(uint64_t(table.longNumbers.has_value()));
   if (table.longNumbers)
@@ -31,17 +33,18 @@ Digest signatureOf(const Program &program, const Op &op) {
   hasher.add(stored.key).add(stored.shape).add(uint64_t(stored.isStacked));
   if (stored.rows)
     hasher.add(uint64_t(stored.rows->begin)).add(uint64_t(stored.rows->size));
-  for (const std::string *text :
-       {&attrs.function, &attrs.format, &attrs.from, &attrs.to, &attrs.plane})
+  for (const std::string *text : {&attrs.function, &attrs.format, &attrs.from,
+                                  &attrs.to, &attrs.plane, &attrs.groupScore})
     hasher.add(*text);
-  for (double number : {attrs.eps, attrs.weightOffset, attrs.factor})
+  for (double number : {attrs.eps, attrs.weightOffset, attrs.factor,
+                        attrs.alpha, attrs.upOffset, attrs.limit.value_or(0)})
     hasher.add(number);
   if (attrs.rope)
     addRope(*attrs.rope, hasher);
   for (int64_t number :
        {attrs.layer, int64_t(attrs.isCausal), attrs.window.value_or(-1),
-        attrs.topK, int64_t(attrs.renormalize), attrs.begin, int64_t(attrs.dim),
-        attrs.root})
+        attrs.topK, int64_t(attrs.renormalize), attrs.groups,
+        attrs.chosenGroups, attrs.begin, int64_t(attrs.dim), attrs.root})
     hasher.add(uint64_t(number));
   return hasher.digest();
 }

@@ -52,18 +52,41 @@ Link exact::makeLink(unsigned axis, SegmentFunction segments) {
 
 const char *exact::kindName(OpKind kind) {
   // In the order of OpKind.
-  static const char *const names[] = {
-      "input",         "weight",         "embedding",
-      "norm",          "linear",         "split_heads",
-      "merge_heads",   "rope",           "cache",
-      "attention",     "activation",     "gated_activation",
-      "router",        "experts",        "add",
-      "mul",           "add_bias",       "scale",
-      "cast",          "quantize",       "dequantize",
-      "slice_columns", "concat_columns", "row_scale",
-      "pad",           "unpad",          "slice",
-      "all_reduce",    "reduce_scatter", "all_gather",
-      "broadcast",     "relabel"};
+  static const char *const names[] = {"input",
+                                      "weight",
+                                      "embedding",
+                                      "norm",
+                                      "linear",
+                                      "split_heads",
+                                      "merge_heads",
+                                      "rope",
+                                      "cache",
+                                      "attention",
+                                      "latent_attention",
+                                      "indexer",
+                                      "activation",
+                                      "gated_activation",
+                                      "router",
+                                      "experts",
+                                      "add_expert_bias",
+                                      "add",
+                                      "mul",
+                                      "add_bias",
+                                      "scale",
+                                      "cast",
+                                      "quantize",
+                                      "dequantize",
+                                      "slice_columns",
+                                      "concat_columns",
+                                      "row_scale",
+                                      "pad",
+                                      "unpad",
+                                      "slice",
+                                      "all_reduce",
+                                      "reduce_scatter",
+                                      "all_gather",
+                                      "broadcast",
+                                      "relabel"};
   return names[static_cast<unsigned>(kind)];
 }
 

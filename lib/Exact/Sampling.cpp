@@ -47,6 +47,7 @@ private:
   void addSplits(size_t index);
   void addParts(unsigned node, const Program &program, const DimLayout &layout);
   bool closeRotation(const DimClasses::Rotation &rotation);
+  bool closeReordering(const DimClasses::Reordering &reordering);
   bool closeReaders(const DimClasses::Readers &readers);
   bool closeWindow(const DimClasses::Window &window);
   std::vector<int64_t> getElements(unsigned node, int nesting = 0);
@@ -154,6 +155,33 @@ bool Sampler::closeRotation(const DimClasses::Rotation &rotation) {
   return isChanged;
 }
 
+/// Pair i is 2i and 2i + 1 of the one, i and i + pairs of the other; what is
+/// not rotated stays where it is.
+bool Sampler::closeReordering(const DimClasses::Reordering &reordering) {
+  int64_t pairs = int64_t(reordering.rope->numbers.inverseFrequencies.size());
+  unsigned from = reordering.from, to = reordering.to;
+  bool isChanged = false;
+  if (2 * pairs > size(from))
+    return false; // its op will say so
+  auto addPair = [&](int64_t pair) {
+    for (auto [node, element] :
+         {std::pair(from, 2 * pair), std::pair(from, 2 * pair + 1),
+          std::pair(to, pair), std::pair(to, pair + pairs)})
+      isChanged |= add(node, element);
+  };
+  for (int64_t i : getElements(from))
+    if (i < 2 * pairs)
+      addPair(i / 2);
+    else
+      isChanged |= add(to, i);
+  for (int64_t i : getElements(to))
+    if (i < 2 * pairs)
+      addPair(i % pairs);
+    else
+      isChanged |= add(from, i);
+  return isChanged;
+}
+
 /// The KV heads that chosen query heads read.
 bool Sampler::closeReaders(const DimClasses::Readers &readers) {
   int64_t perKVHead = size(readers.heads) / size(readers.kvHeads);
@@ -216,6 +244,9 @@ void Sampler::choose() {
     for (const DimClasses::Rotation &rotation : classes.rotations)
       if (classes.extent(rotation.node).isConstant())
         isChanged |= closeRotation(rotation);
+    for (const DimClasses::Reordering &reordering : classes.reorderings)
+      if (classes.extent(reordering.from).isConstant())
+        isChanged |= closeReordering(reordering);
     for (const DimClasses::Readers &readers : classes.readers)
       isChanged |= closeReaders(readers);
     for (const DimClasses::Window &window : classes.windows)

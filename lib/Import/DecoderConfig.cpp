@@ -13,9 +13,10 @@ namespace {
 enum class Scope { Model, Layer, Expert };
 
 /// In which layers a weight of a layer exists.
-enum class Where { AnyLayer, DenseLayer, MoELayer };
+enum class Where { AnyLayer, DenseLayer, MoELayer, IndexedLayer };
 
-constexpr int kQKVGroup = 1, kQKVBiasGroup = 2;
+constexpr int kQKVGroup = 1, kQKVBiasGroup = 2, kLatentUpGroup = 6,
+              kExpertGroup = 5, kExpertBiasGroup = 7;
 
 struct WeightTraits {
   Weight weight;
@@ -50,6 +51,24 @@ constexpr WeightTraits kTraits[] = {
     {Weight::OBias, "o_bias", Scope::Layer, Where::AnyLayer, 0},
     {Weight::QNorm, "q_norm", Scope::Layer, Where::AnyLayer, 0},
     {Weight::KNorm, "k_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::Sinks, "sinks", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::QA, "q_a_proj", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::QABias, "q_a_bias", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::QANorm, "q_a_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::QB, "q_b_proj", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::KVA, "kv_a_proj", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::KVABias, "kv_a_bias", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::KVANorm, "kv_a_norm", Scope::Layer, Where::AnyLayer, 0},
+    {Weight::KeyUp, "key_up", Scope::Layer, Where::AnyLayer, kLatentUpGroup},
+    {Weight::ValueUp, "value_up", Scope::Layer, Where::AnyLayer,
+     kLatentUpGroup},
+    {Weight::IndexQ, "index_q_proj", Scope::Layer, Where::IndexedLayer, 0},
+    {Weight::IndexK, "index_k_proj", Scope::Layer, Where::IndexedLayer, 0},
+    {Weight::IndexNorm, "index_k_norm", Scope::Layer, Where::IndexedLayer, 0},
+    {Weight::IndexNormBias, "index_k_norm_bias", Scope::Layer,
+     Where::IndexedLayer, 0},
+    {Weight::IndexWeights, "index_weights", Scope::Layer, Where::IndexedLayer,
+     0},
     {Weight::AttnBranchNorm, "attn_branch_norm", Scope::Layer, Where::AnyLayer,
      0},
     {Weight::MlpNorm, "mlp_norm", Scope::Layer, Where::AnyLayer, 0},
@@ -63,9 +82,22 @@ constexpr WeightTraits kTraits[] = {
     {Weight::UpBias, "up_bias", Scope::Layer, Where::DenseLayer, 4},
     {Weight::DownBias, "down_bias", Scope::Layer, Where::DenseLayer, 0},
     {Weight::Router, "router", Scope::Layer, Where::MoELayer, 0},
-    {Weight::ExpertGate, "expert_gate", Scope::Expert, Where::MoELayer, 5},
-    {Weight::ExpertUp, "expert_up", Scope::Expert, Where::MoELayer, 5},
+    {Weight::RouterBias, "router_bias", Scope::Layer, Where::MoELayer, 0},
+    {Weight::ChoiceBias, "choice_bias", Scope::Layer, Where::MoELayer, 0},
+    {Weight::ExpertGate, "expert_gate", Scope::Expert, Where::MoELayer,
+     kExpertGroup},
+    {Weight::ExpertUp, "expert_up", Scope::Expert, Where::MoELayer,
+     kExpertGroup},
     {Weight::ExpertDown, "expert_down", Scope::Expert, Where::MoELayer, 0},
+    {Weight::ExpertGateBias, "expert_gate_bias", Scope::Expert, Where::MoELayer,
+     kExpertBiasGroup},
+    {Weight::ExpertUpBias, "expert_up_bias", Scope::Expert, Where::MoELayer,
+     kExpertBiasGroup},
+    {Weight::ExpertDownBias, "expert_down_bias", Scope::Expert, Where::MoELayer,
+     0},
+    {Weight::SharedGate, "shared_gate_proj", Scope::Layer, Where::MoELayer, 0},
+    {Weight::SharedUp, "shared_up_proj", Scope::Layer, Where::MoELayer, 0},
+    {Weight::SharedDown, "shared_down_proj", Scope::Layer, Where::MoELayer, 0},
 };
 
 constexpr bool traitsFollowTheEnum() {
@@ -100,6 +132,7 @@ Shape headNormShape(const DecoderConfig &config, int64_t heads) {
 }
 
 Shape shapeOf(const DecoderConfig &config, Weight weight) {
+  const LatentConfig &latent = config.latent;
   switch (weight) {
   case Weight::Embedding:
   case Weight::LmHead:
@@ -118,12 +151,41 @@ Shape shapeOf(const DecoderConfig &config, Weight weight) {
   case Weight::DownBias:
     return {config.hidden, 0};
   case Weight::Q:
-    return {config.qDim(), config.hidden};
+    return {config.isLatent() ? config.heads * latent.keyDim() : config.qDim(),
+            config.hidden};
   case Weight::K:
   case Weight::V:
     return {config.kvDim(), config.hidden};
   case Weight::O:
-    return {config.hidden, config.qDim()};
+    return {config.hidden, config.attentionDim()};
+  case Weight::Sinks:
+    return {config.heads, 0};
+  case Weight::QA:
+    return {latent.queryRank, config.hidden};
+  case Weight::QABias:
+  case Weight::QANorm:
+    return {latent.queryRank, 0};
+  case Weight::QB:
+    return {config.heads * latent.keyDim(), latent.queryRank};
+  case Weight::KVA:
+    return {latent.rank + latent.ropeDim, config.hidden};
+  case Weight::KVABias:
+    return {latent.rank + latent.ropeDim, 0};
+  case Weight::KVANorm:
+    return {latent.rank, 0};
+  case Weight::KeyUp:
+    return {config.heads * latent.nopeDim, latent.rank};
+  case Weight::ValueUp:
+    return {config.heads * latent.valueDim, latent.rank};
+  case Weight::IndexQ:
+    return {config.indexer.heads * config.indexer.headDim, latent.queryRank};
+  case Weight::IndexK:
+    return {config.indexer.headDim, config.hidden};
+  case Weight::IndexNorm:
+  case Weight::IndexNormBias:
+    return {config.indexer.headDim, 0};
+  case Weight::IndexWeights:
+    return {config.indexer.heads, config.hidden};
   case Weight::QBias:
     return {config.qDim(), 0};
   case Weight::KBias:
@@ -148,6 +210,19 @@ Shape shapeOf(const DecoderConfig &config, Weight weight) {
     return {config.moe.intermediate, config.hidden};
   case Weight::ExpertDown:
     return {config.hidden, config.moe.intermediate};
+  case Weight::RouterBias:
+  case Weight::ChoiceBias:
+    return {config.moe.experts, 0};
+  case Weight::ExpertGateBias:
+  case Weight::ExpertUpBias:
+    return {config.moe.intermediate, 0};
+  case Weight::ExpertDownBias:
+    return {config.hidden, 0};
+  case Weight::SharedGate:
+  case Weight::SharedUp:
+    return {config.moe.sharedIntermediate, config.hidden};
+  case Weight::SharedDown:
+    return {config.hidden, config.moe.sharedIntermediate};
   }
   assert(false && "unknown weight");
   return {0, 0};
@@ -161,6 +236,8 @@ bool layerHas(const LayerConfig &layer, Where where) {
     return layer.mlp == MlpKind::Dense;
   case Where::MoELayer:
     return layer.mlp == MlpKind::MoE;
+  case Where::IndexedLayer:
+    return !layer.sharesIndexer;
   }
   return false;
 }
@@ -216,6 +293,23 @@ StoredWeight DecoderConfig::find(Weight weight, int64_t layer,
     stored.rowEnd /= kvHeads;
     stored.period = stored.storedRows / kvHeads;
   }
+  // Of every head the rows that make its key, then those that make its value.
+  if (traits.stackGroup == kLatentUpGroup && !stored.isWholeTensor()) {
+    stored.rowBegin /= heads;
+    stored.rowEnd /= heads;
+    stored.period = stored.storedRows / heads;
+  }
+  if (traits.scope == Scope::Expert &&
+      moe.storage == ExpertStorage::StackedTransposed) {
+    stored.stack = moe.experts;
+    stored.isTransposed = stored.storedCols != 0;
+    // Gate and up take turns, column by column.
+    if (!stored.isWholeTensor()) {
+      stored.rowBegin = stored.rowBegin == 0 ? 0 : 1;
+      stored.rowEnd = stored.rowBegin + 1;
+      stored.period = 2;
+    }
+  }
   replaceIndex(stored.tensor, "{layer}", layer);
   if (expert >= 0)
     replaceIndex(stored.tensor, "{expert}", expert);
@@ -231,10 +325,11 @@ std::vector<WeightInstance> DecoderConfig::weights() const {
         all.push_back({traits.weight, layer});
     if (perLayer[layer].mlp != MlpKind::MoE)
       continue;
-    for (int64_t expert = 0; expert < moe.experts; ++expert)
+    bool isStacked = moe.storage == ExpertStorage::StackedTransposed;
+    for (int64_t expert = 0; expert < (isStacked ? 1 : moe.experts); ++expert)
       for (const WeightTraits &traits : kTraits)
         if (traits.scope == Scope::Expert && has(traits.weight, layer))
-          all.push_back({traits.weight, layer, expert});
+          all.push_back({traits.weight, layer, isStacked ? -1 : expert});
   }
   for (Weight weight : {Weight::FinalNorm, Weight::FinalNormBias,
                         Weight::LmHead, Weight::LmHeadBias})

@@ -18,6 +18,18 @@ d::RopeTableAttr layline::toDialect(const RopeConfig &config,
       rope.longContext->frequencies.attentionFactor);
 }
 
+d::RopeStyle layline::toDialect(RopeStyle style) {
+  switch (style) {
+  case RopeStyle::Half:
+    return d::RopeStyle::Half;
+  case RopeStyle::Interleaved:
+    return d::RopeStyle::Interleaved;
+  case RopeStyle::InterleavedToHalf:
+    return d::RopeStyle::InterleavedToHalf;
+  }
+  llvm_unreachable("unknown style of RoPE");
+}
+
 Value Emitter::heads(Value x, Weight which, Weight bias, int64_t count) {
   Value flat = linear(x, which, bias);
   return d::SplitHeadsOp::create(builder, at(weightName(which)),
@@ -30,15 +42,15 @@ Value Emitter::headNorm(Value x, Weight which) {
 
 Value Emitter::rope(Value x, StringRef name) {
   const RopeConfig &rope = config.ropeOf(layer);
-  auto style = rope.style == RopeStyle::Half ? d::RopeStyle::Half
-                                             : d::RopeStyle::Interleaved;
-  Value rotated =
-      d::RopeOp::create(builder, at(name), x.getType(), x, positions, style,
-                        &rope == &config.rope ? ropeTable : slidingRopeTable);
+  Value rotated = d::RopeOp::create(
+      builder, at(name), x.getType(), x, positions, toDialect(rope.style),
+      &rope == &config.rope ? ropeTable : slidingRopeTable);
   return recorded(rotated, name);
 }
 
 Emitter::Branch Emitter::attention(Value x) {
+  if (config.isLatent())
+    return latentAttention(x);
   auto cache = [&](Value v, d::Plane plane) -> Value {
     return d::CacheOp::create(builder, at(d::stringifyPlane(plane)),
                               v.getType(), v, layer, plane);
@@ -55,8 +67,8 @@ Emitter::Branch Emitter::attention(Value x) {
   int64_t window = config.perLayer[layer].slidingWindow;
   Value core = d::AttentionOp::create(
       builder, at("attention"), q.getType(), q, keys, values, positions,
-      keyPositions, builder.getF64FloatAttr(config.attentionScale),
-      builder.getBoolAttr(true),
+      keyPositions, has(Weight::Sinks) ? weight(Weight::Sinks) : Value(),
+      builder.getF64FloatAttr(config.attentionScale), builder.getBoolAttr(true),
       window ? builder.getI64IntegerAttr(window) : IntegerAttr());
   Value merged = d::MergeHeadsOp::create(builder, at("attention"),
                                          rows(config.qDim()), core);

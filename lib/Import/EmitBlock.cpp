@@ -16,9 +16,17 @@ Emitter::Branch Emitter::mlp(Value x) {
 }
 
 Value Emitter::finish(const Branch &branch) {
-  Value out =
-      branch.bias ? addBias(branch.product, *branch.bias) : branch.product;
-  return recorded(out, branch.name);
+  return recorded(addBias(branch.product, branch), branch.name);
+}
+
+Value Emitter::addBias(Value x, const Branch &branch) {
+  if (!branch.bias)
+    return x;
+  if (!branch.expertIds)
+    return addBias(x, *branch.bias);
+  return d::AddExpertBiasOp::create(builder, at(weightName(*branch.bias)),
+                                    x.getType(), x, branch.expertIds,
+                                    branch.expertWeights, weight(*branch.bias));
 }
 
 Value Emitter::addToResidual(Value residual, Value branch, StringRef name) {
@@ -67,7 +75,6 @@ Value Emitter::parallelBlock(Value residual) {
   Value sum = d::AddOp::create(builder, at("attn_mlp_sum"), residual.getType(),
                                branches[0].product, branches[1].product);
   for (const Branch &branch : branches)
-    if (branch.bias)
-      sum = addBias(sum, *branch.bias);
+    sum = addBias(sum, branch);
   return addToResidual(residual, recorded(sum, "attn_mlp_out"), "residual");
 }

@@ -19,20 +19,30 @@ d::Activation layline::toDialect(Activation function) {
   llvm_unreachable("unknown activation");
 }
 
+/// A gated MLP without the bias of its last product.
+Value Emitter::gatedMlp(Value x, Weight gate, std::optional<Weight> gateBias,
+                        Weight up, std::optional<Weight> upBias, Weight down,
+                        StringRef name) {
+  Value g = linear(x, gate, gateBias);
+  Value u = linear(x, up, upBias);
+  Value inner = d::GatedActivationOp::create(builder, at(name), g.getType(), g,
+                                             u, toDialect(config.activation));
+  return linear(inner, down, std::nullopt);
+}
+
 Emitter::Branch Emitter::denseMlp(Value x) {
-  d::Activation function = toDialect(config.activation);
-  Value inner;
+  Value out;
   if (config.gatedMlp) {
-    Value gate = linear(x, Weight::Gate, Weight::GateBias);
-    Value up = linear(x, Weight::Up, Weight::UpBias);
-    inner = d::GatedActivationOp::create(builder, at("mlp_activation"),
-                                         gate.getType(), gate, up, function);
+    out = gatedMlp(x, Weight::Gate, Weight::GateBias, Weight::Up,
+                   Weight::UpBias, Weight::Down, "mlp_activation");
   } else {
     Value up = linear(x, Weight::Up, Weight::UpBias);
-    inner = d::ActivationOp::create(builder, at("mlp_activation"), up.getType(),
-                                    up, function);
+    Value inner =
+        d::ActivationOp::create(builder, at("mlp_activation"), up.getType(), up,
+                                toDialect(config.activation));
+    out = linear(inner, Weight::Down, std::nullopt);
   }
-  return {linear(inner, Weight::Down, std::nullopt),
+  return {out,
           has(Weight::DownBias) ? std::optional(Weight::DownBias)
                                 : std::nullopt,
           "mlp_out"};

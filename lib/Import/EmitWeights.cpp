@@ -26,13 +26,18 @@ Value Emitter::weight(Weight which) {
 
 Value Emitter::norm(Value x, Weight which, std::optional<Weight> bias,
                     StringRef name) {
+  return norm(x, which, bias, name, config.norm.kind, config.norm.eps);
+}
+
+Value Emitter::norm(Value x, Weight which, std::optional<Weight> bias,
+                    StringRef name, NormKind statistic, double eps) {
   Value w = weight(which);
   Value b = bias && has(*bias) ? weight(*bias) : Value();
   auto kind =
-      config.norm.kind == NormKind::RMS ? d::NormKind::Rms : d::NormKind::Layer;
+      statistic == NormKind::RMS ? d::NormKind::Rms : d::NormKind::Layer;
   return d::NormOp::create(builder, at(name), x.getType(), x, w, b,
                            d::NormKindAttr::get(builder.getContext(), kind),
-                           builder.getF64FloatAttr(config.norm.eps),
+                           builder.getF64FloatAttr(eps),
                            builder.getF64FloatAttr(config.norm.weightOffset));
 }
 

@@ -5,6 +5,7 @@
 //   EmitBlock.cpp      a layer: norms, branches and residual (BlockStructure)
 //   EmitAttention.cpp  q, k, v to o_proj
 //   EmitMlp.cpp        the dense MLP
+//   EmitLatentAttention.cpp  the same of latent attention, and its indexer
 //   EmitMoe.cpp        router and experts
 //   EmitWeights.cpp    weights, products with them, norms
 //
@@ -36,6 +37,8 @@ private:
     Value product;
     std::optional<Weight> bias; ///< one that the layer has
     StringRef name;             ///< of the result, for comparison
+    /// Of a bias of the experts: those of each row, and their weights.
+    Value expertIds = {}, expertWeights = {};
   };
 
   /// Locations are the places of the model: "layer.3.q_proj".
@@ -62,6 +65,7 @@ private:
   Value parallelBlock(Value residual);
   /// The branch with its bias, recorded.
   Value finish(const Branch &branch);
+  Value addBias(Value x, const Branch &branch);
   Value addToResidual(Value residual, Value branch, StringRef name);
   Branch mlp(Value x);
 
@@ -71,11 +75,24 @@ private:
   Value headNorm(Value x, Weight weight);
   Value rope(Value x, StringRef name);
 
+  // EmitLatentAttention.cpp
+  Branch latentAttention(Value x);
+  /// The rows that each row attends to; `latent` is that of its query.
+  Value indexer(Value x, Value latent);
+  /// One row rotated: [tokens, width].
+  Value ropeRow(Value x, RopeStyle style, StringRef name);
+  Value sliceColumns(Value x, int64_t begin, int64_t size, StringRef name);
+  Value cacheRows(Value x, decoder::Plane plane);
+
   // EmitMlp.cpp
   Branch denseMlp(Value x);
+  Value gatedMlp(Value x, Weight gate, std::optional<Weight> gateBias,
+                 Weight up, std::optional<Weight> upBias, Weight down,
+                 StringRef name);
 
   // EmitMoe.cpp
   Branch experts(Value x);
+  decoder::RouterOp router(Value x);
 
   // EmitWeights.cpp
   /// Whether the layer at hand, or the model, has the weight.
@@ -83,6 +100,9 @@ private:
   Value weight(Weight weight);
   Value norm(Value x, Weight weight, std::optional<Weight> bias,
              StringRef name);
+  /// With another statistic and eps than the model's norms.
+  Value norm(Value x, Weight weight, std::optional<Weight> bias, StringRef name,
+             NormKind kind, double eps);
   decoder::LinearOp linear(Value x, Weight weight, std::optional<Weight> bias);
   /// Adds a bias, if there is that one.
   Value addBias(Value x, Weight bias);
@@ -96,10 +116,13 @@ private:
   /// The layer at hand; -1 outside of layers.
   int64_t layer = -1;
   Value positions, keyPositions;
+  /// The rows that the last indexer selected.
+  Value selection;
 };
 
 /// The enum of the dialect.
 decoder::Activation toDialect(Activation function);
+decoder::RopeStyle toDialect(RopeStyle style);
 decoder::RopeTableAttr toDialect(const RopeConfig &rope,
                                  mlir::MLIRContext *context);
 

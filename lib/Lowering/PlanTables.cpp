@@ -137,6 +137,12 @@ static Plane toPlane(decoder::Plane plane) {
     return Plane::Value;
   case decoder::Plane::Positions:
     return Plane::Positions;
+  case decoder::Plane::Latent:
+    return Plane::Latent;
+  case decoder::Plane::RopeKey:
+    return Plane::RopeKey;
+  case decoder::Plane::IndexKey:
+    return Plane::IndexKey;
   }
   return Plane::Positions;
 }

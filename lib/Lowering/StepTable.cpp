@@ -149,6 +149,7 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .with("values", op.getValues())
                 .with("positions", op.getPositions())
                 .with("key_positions", op.getKeyPositions())
+                .with("sinks", op.getSinks())
                 .with("output", op.getResult())
                 .attr("scale", op.getScaleAttr())
                 .attr("causal", op.getCausalAttr());
@@ -156,6 +157,37 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
               s.attr("window", op.getWindowAttr());
             s.attr("heads", getDim(op.getQuery(), 1))
                 .attr("kv_heads", getDim(op.getKeys(), 1));
+            return true;
+          })
+          .Case([&](LatentAttentionOp op) {
+            s.kind(StepKind::LatentAttention)
+                .with("query_nope", op.getQueryNope())
+                .with("query_rope", op.getQueryRope())
+                .with("latent", op.getLatent())
+                .with("rope_key", op.getRopeKey())
+                .with("key_up", op.getKeyUp())
+                .with("value_up", op.getValueUp())
+                .with("positions", op.getPositions())
+                .with("key_positions", op.getKeyPositions())
+                .with("selection", op.getSelection())
+                .with("output", op.getResult())
+                .attr("scale", op.getScaleAttr())
+                .attr("causal", op.getCausalAttr())
+                .attr("heads", getDim(op.getQueryNope(), 1));
+            return true;
+          })
+          .Case([&](IndexerOp op) {
+            s.kind(StepKind::Indexer)
+                .with("query", op.getQuery())
+                .with("keys", op.getKeys())
+                .with("weights", op.getWeights())
+                .with("positions", op.getPositions())
+                .with("key_positions", op.getKeyPositions())
+                .with("selection", op.getSelection())
+                .with("scores", op.getScores())
+                .attr("top_k", op.getTopKAttr())
+                .attr("scale", op.getScaleAttr())
+                .attr("causal", op.getCausalAttr());
             return true;
           })
           .Case([&](ActivationOp op) {
@@ -176,12 +208,18 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
           .Case([&](RouterOp op) {
             s.kind(StepKind::Router)
                 .with("logits", op.getLogits())
+                .with("bias", op.getBias())
                 .with("ids", op.getIds())
                 .with("weights", op.getWeights())
                 .attr("top_k", op.getTopKAttr())
                 .attr("scoring", stringifyScoring(op.getScoring()))
                 .attr("renormalize", op.getRenormalizeAttr())
-                .attr("scale", builder.getF64FloatAttr(1.0));
+                .attr("scale", op.getScaleAttr());
+            if (op.getGroups())
+              s.attr("groups", op.getGroupsAttr())
+                  .attr("chosen_groups", op.getChosenGroupsAttr())
+                  .attr("group_score",
+                        stringifyGroupScore(*op.getGroupScore()));
             return true;
           })
           .Case([&](ExpertsOp op) {
@@ -192,8 +230,26 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .with("gate", op.getGate())
                 .with("up", op.getUp())
                 .with("down", op.getDown())
+                .with("gate_bias", op.getGateBias())
+                .with("up_bias", op.getUpBias())
                 .with("output", op.getResult())
                 .attr("function", stringifyActivation(op.getFunction()));
+            // What is not there is as in format 1.0.
+            if (op.getLimit())
+              s.attr("limit", op.getLimitAttr());
+            if (!op.getAlpha().isExactlyValue(1.0))
+              s.attr("alpha", op.getAlphaAttr());
+            if (!op.getUpOffset().isZero())
+              s.attr("up_offset", op.getUpOffsetAttr());
+            return true;
+          })
+          .Case([&](AddExpertBiasOp op) {
+            s.kind(StepKind::AddExpertBias)
+                .with("input", op.getInput())
+                .with("ids", op.getIds())
+                .with("weights", op.getWeights())
+                .with("bias", op.getBias())
+                .with("output", op.getResult());
             return true;
           })
           .Case([&](AddOp op) {

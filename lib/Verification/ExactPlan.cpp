@@ -203,7 +203,9 @@ PlanProgram::toTable(const Step &step) const {
     return exact::RopeTable::Numbers{numbers.invFreq, numbers.attentionFactor};
   };
   exact::RopeTable result;
-  result.isInterleaved = step.attrs.style == runtime::RopeStyle::Interleaved;
+  result.isReordered =
+      step.attrs.style == runtime::RopeStyle::InterleavedToHalf;
+  result.isInterleaved = step.attrs.style != runtime::RopeStyle::Half;
   result.numbers = toNumbers(table.numbers);
   if (table.longNumbers) {
     result.longNumbers = toNumbers(*table.longNumbers);
@@ -251,10 +253,24 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
     attrs.isCausal = from.causal;
     attrs.window = from.window;
     break;
+  case StepKind::LatentAttention:
+    attrs.factor = from.scale;
+    attrs.isCausal = from.causal;
+    break;
+  case StepKind::Indexer:
+    attrs.factor = from.scale;
+    attrs.isCausal = from.causal;
+    attrs.topK = from.topK;
+    break;
   case StepKind::Activation:
   case StepKind::GatedActivation:
+    attrs.function = nameOf(from.function);
+    break;
   case StepKind::Experts:
     attrs.function = nameOf(from.function);
+    attrs.limit = from.limit;
+    attrs.alpha = from.alpha;
+    attrs.upOffset = from.upOffset;
     break;
   case StepKind::Router:
     attrs.topK = from.topK;
@@ -262,6 +278,11 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
         from.scoring == runtime::Scoring::Softmax ? "softmax" : "sigmoid";
     attrs.renormalize = from.renormalize;
     attrs.factor = from.scale;
+    attrs.groups = from.groups;
+    attrs.chosenGroups = from.chosenGroups;
+    if (from.groups > 0)
+      attrs.groupScore =
+          from.groupScore == runtime::GroupScore::Max ? "max" : "top2_sum";
     break;
   case StepKind::Scale:
     attrs.factor = from.factor;
@@ -331,6 +352,12 @@ static OpKind toKind(StepKind kind) {
     return OpKind::AllGather;
   case StepKind::Broadcast:
     return OpKind::Broadcast;
+  case StepKind::LatentAttention:
+    return OpKind::LatentAttention;
+  case StepKind::Indexer:
+    return OpKind::Indexer;
+  case StepKind::AddExpertBias:
+    return OpKind::AddExpertBias;
   case StepKind::SliceColumns:
     return OpKind::SliceColumns;
   case StepKind::ConcatColumns:

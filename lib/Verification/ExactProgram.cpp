@@ -141,7 +141,8 @@ bool ProgramBuilder::isOverContext(Operation &op) const {
 static exact::RopeTable toTable(decoder::RopeOp op) {
   decoder::RopeTableAttr table = op.getTable();
   exact::RopeTable result;
-  result.isInterleaved = op.getStyle() == decoder::RopeStyle::Interleaved;
+  result.isReordered = op.getStyle() == decoder::RopeStyle::InterleavedToHalf;
+  result.isInterleaved = op.getStyle() != decoder::RopeStyle::Half;
   ArrayRef<double> numbers = table.getInvFreq().asArrayRef();
   result.numbers = {{numbers.begin(), numbers.end()},
                     table.getFactor().getValueAsDouble()};
@@ -198,6 +199,17 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
           attrs.window = *op.getWindow();
         return OpKind::Attention;
       })
+      .Case([&](LatentAttentionOp op) {
+        attrs.factor = op.getScale().convertToDouble();
+        attrs.isCausal = op.getCausal();
+        return OpKind::LatentAttention;
+      })
+      .Case([&](IndexerOp op) {
+        attrs.factor = op.getScale().convertToDouble();
+        attrs.isCausal = op.getCausal();
+        attrs.topK = op.getTopK();
+        return OpKind::Indexer;
+      })
       .Case([&](ActivationOp op) {
         attrs.function = stringifyActivation(op.getFunction()).str();
         return OpKind::Activation;
@@ -210,12 +222,22 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
         attrs.topK = op.getTopK();
         attrs.function = stringifyScoring(op.getScoring()).str();
         attrs.renormalize = op.getRenormalize();
+        attrs.factor = op.getScale().convertToDouble();
+        attrs.groups = op.getGroups().value_or(0);
+        attrs.chosenGroups = op.getChosenGroups().value_or(0);
+        if (op.getGroupScore())
+          attrs.groupScore = stringifyGroupScore(*op.getGroupScore()).str();
         return OpKind::Router;
       })
       .Case([&](ExpertsOp op) {
         attrs.function = stringifyActivation(op.getFunction()).str();
+        if (op.getLimit())
+          attrs.limit = op.getLimit()->convertToDouble();
+        attrs.alpha = op.getAlpha().convertToDouble();
+        attrs.upOffset = op.getUpOffset().convertToDouble();
         return OpKind::Experts;
       })
+      .Case([](AddExpertBiasOp) { return OpKind::AddExpertBias; })
       .Case([](AddOp) { return OpKind::Add; })
       .Case([](AddBiasOp) { return OpKind::AddBias; })
       .Case([&](ScaleOp op) {

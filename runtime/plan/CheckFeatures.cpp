@@ -12,6 +12,9 @@ const char *featureOf(const StepAttributes &attrs, const AttributeSpec &spec) {
   if (spec.name == std::string_view("function") &&
       attrs.function == Function::Sigmoid)
     return "columns";
+  if (spec.name == std::string_view("style") &&
+      attrs.style == RopeStyle::InterleavedToHalf)
+    return "latent_attention";
   return spec.feature;
 }
 

@@ -14,8 +14,9 @@
 namespace layline::runtime {
 namespace {
 
-constexpr const char *kKnownFeatures[] = {"kv_cache", "fused_steps",
-                                          "segmented_ranges", "columns"};
+constexpr const char *kKnownFeatures[] = {
+    "kv_cache", "fused_steps",     "segmented_ranges", "columns",
+    "routing",  "attention_sinks", "latent_attention"};
 constexpr std::int64_t kMajor = 1, kMinor = 2;
 
 // Before the schema: a newer format may look different.

@@ -26,9 +26,10 @@ const std::map<std::string_view, Reader> &readers() {
        [](C at, N, Attrs &a) { a.weightOffset = at.number(); }},
       {"style",
        [](C at, N, Attrs &a) {
-         a.style =
-             choose<RopeStyle>(at, {{"half", RopeStyle::Half},
-                                    {"interleaved", RopeStyle::Interleaved}});
+         a.style = choose<RopeStyle>(
+             at, {{"half", RopeStyle::Half},
+                  {"interleaved", RopeStyle::Interleaved},
+                  {"interleaved_to_half", RopeStyle::InterleavedToHalf}});
        }},
       {"rotary", [](C at, N, Attrs &a) { a.rotary = at.integer(); }},
       {"scale", [](C at, N, Attrs &a) { a.scale = at.number(); }},
@@ -51,6 +52,17 @@ const std::map<std::string_view, Reader> &readers() {
                                           {"sigmoid", Scoring::Sigmoid}});
        }},
       {"renormalize", [](C at, N, Attrs &a) { a.renormalize = at.boolean(); }},
+      {"groups", [](C at, N, Attrs &a) { a.groups = at.integer(); }},
+      {"chosen_groups",
+       [](C at, N, Attrs &a) { a.chosenGroups = at.integer(); }},
+      {"group_score",
+       [](C at, N, Attrs &a) {
+         a.groupScore = choose<GroupScore>(
+             at, {{"max", GroupScore::Max}, {"top2_sum", GroupScore::Top2Sum}});
+       }},
+      {"limit", [](C at, N, Attrs &a) { a.limit = at.number(); }},
+      {"alpha", [](C at, N, Attrs &a) { a.alpha = at.number(); }},
+      {"up_offset", [](C at, N, Attrs &a) { a.upOffset = at.number(); }},
       {"factor", [](C at, N, Attrs &a) { a.factor = at.number(); }},
       {"begin", [](C at, N, Attrs &a) { a.begin = at.integer(); }},
       {"dim", [](C at, N, Attrs &a) { a.dim = at.integer(); }},

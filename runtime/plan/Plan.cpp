@@ -78,6 +78,14 @@ const Operand &Step::arg(const char *argument) const {
   return list(argument).front();
 }
 
+bool Step::has(const char *attribute) const {
+  const std::vector<AttributeSpec> &specs = info().attributes;
+  for (std::size_t i = 0; i < specs.size(); ++i)
+    if (specs[i].name == std::string_view(attribute))
+      return attrs.given >> i & 1;
+  return false;
+}
+
 const Operand *Step::find(const char *argument) const {
   const std::vector<Operand> &operands = list(argument);
   return operands.empty() ? nullptr : &operands.front();

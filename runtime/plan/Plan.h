@@ -214,6 +214,8 @@ struct Step {
   /// The only operand of a required argument.
   const Operand &arg(const char *argument) const;
   const Operand *find(const char *argument) const;
+  /// Whether the attribute is there.
+  bool has(const char *attribute) const;
 };
 
 struct Output {

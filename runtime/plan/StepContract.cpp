@@ -101,6 +101,13 @@ void StepContract::contiguous(const Operand &operand, std::size_t dim) const {
        "; parts of one run are expected");
 }
 
+void StepContract::plane(const char *name, const char *expected) const {
+  const Cache &cache = plan.caches[arg(name).index];
+  if (cache.plane != expected)
+    fail("takes cache '", cache.id, "' of plane '", cache.plane, "' as '", name,
+         "'; plane '", expected, "' is expected");
+}
+
 void StepContract::rangeOfGroup() const {
   const Group &group = plan.groups[attrs().group];
   const Range &range = plan.ranges[attrs().range];

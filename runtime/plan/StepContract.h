@@ -43,6 +43,8 @@ struct StepContract {
               std::int64_t expected) const;
   /// The part that a rank holds of the dimension is one run of it.
   void contiguous(const Operand &operand, std::size_t dim) const;
+  /// The argument is a cache of that plane.
+  void plane(const char *name, const char *expected) const;
   /// All parts of a group's axes: which the range must be over.
   void rangeOfGroup() const;
   /// Axes that split a dimension, none if it is held whole.

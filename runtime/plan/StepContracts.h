@@ -15,8 +15,11 @@ void checkAddBias(const StepContract &);
 void checkRope(const StepContract &);
 void checkRowwise(const StepContract &);
 void checkGatedActivation(const StepContract &);
+
+// StepContractsMoE.cpp.
 void checkRouter(const StepContract &);
 void checkExperts(const StepContract &);
+void checkAddExpertBias(const StepContract &);
 
 // StepContractsColumns.cpp.
 void checkSliceColumns(const StepContract &);
@@ -26,6 +29,10 @@ void checkRowScale(const StepContract &);
 // StepContractsAttention.cpp.
 void checkCacheAppend(const StepContract &);
 void checkAttention(const StepContract &);
+
+// StepContractsLatent.cpp.
+void checkLatentAttention(const StepContract &);
+void checkIndexer(const StepContract &);
 
 // StepContractsMovement.cpp: sums, parts and collectives.
 void checkAdd(const StepContract &);

@@ -21,17 +21,6 @@ void checkCacheAppend(const StepContract &c) {
 
 namespace {
 
-void checkPlanes(const StepContract &c) {
-  for (auto [name, plane] : {std::pair{"keys", "key"},
-                             {"values", "value"},
-                             {"key_positions", "positions"}}) {
-    const Cache &cache = c.plan.caches[c.arg(name).index];
-    if (cache.plane != plane)
-      c.fail("takes cache '", cache.id, "' of plane '", cache.plane, "' as '",
-             name, "'; plane '", plane, "' is expected");
-  }
-}
-
 // Every rank must hold the KV heads that its query heads read.
 void checkHeadsAtHand(const StepContract &c) {
   const DimLayout &query = c.arg("query").layout.dims[1];
@@ -72,7 +61,9 @@ void checkHeadsAtHand(const StepContract &c) {
 void checkAttention(const StepContract &c) {
   const Operand &query = c.arg("query"), &output = c.arg("output");
   const Operand &keys = c.arg("keys"), &values = c.arg("values");
-  checkPlanes(c);
+  c.plane("keys", "key");
+  c.plane("values", "value");
+  c.plane("key_positions", "positions");
   for (const char *name : {"query", "keys", "values", "output"})
     c.dims(name, 3);
   c.dims("positions", 1);
@@ -95,6 +86,10 @@ void checkAttention(const StepContract &c) {
   c.sameDim(query, 0, output, 0);
   c.sameDim(query, 1, output, 1);
   c.sameDim(query, 0, c.arg("positions"), 0);
+  if (const Operand *sinks = c.step.find("sinks")) {
+    c.dims("sinks", 1);
+    c.sameDim(*sinks, 0, query, 1);
+  }
   checkHeadsAtHand(c);
 }
 

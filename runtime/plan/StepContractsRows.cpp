@@ -107,48 +107,4 @@ void checkGatedActivation(const StepContract &c) {
   }
 }
 
-void checkRouter(const StepContract &c) {
-  const Operand &logits = c.arg("logits");
-  c.dims("logits", 2);
-  c.owesNothing(logits);
-  c.heldWhole(logits, 1);
-  std::int64_t topK = c.attrs().topK;
-  if (!logits.shape[1].isConstant() || logits.shape[1].value < topK)
-    c.fail("takes the ", topK, " largest of ", print(logits.shape[1]),
-           " logits");
-  for (const char *name : {"ids", "weights"}) {
-    const Operand &output = c.arg(name);
-    c.dims(name, 2);
-    c.owesNothing(output);
-    c.sameDim(logits, 0, output, 0);
-    c.extent(output, 1, topK);
-    c.heldWhole(output, 1);
-  }
-}
-
-void checkExperts(const StepContract &c) {
-  const Operand &input = c.arg("input"), &output = c.arg("output"),
-                &up = c.arg("up"), &down = c.arg("down");
-  for (const char *name : {"gate", "up", "down"})
-    c.dims(name, 3);
-  for (const char *name : {"input", "ids", "weights", "output"})
-    c.dims(name, 2);
-  for (const char *name : {"input", "ids", "weights"})
-    c.owesNothing(c.arg(name));
-  c.sameDims(c.arg("gate"), up);
-  c.contiguous(up, 0);
-  c.sameDim(up, 0, down, 0);
-  c.sameDim(up, 1, down, 2);
-  c.sameDim(input, 1, up, 2);
-  c.heldWhole(input, 1);
-  c.sameDim(output, 1, down, 1);
-  for (const char *name : {"ids", "weights", "output"})
-    c.sameDim(input, 0, c.arg(name), 0);
-  c.sameDims(c.arg("ids"), c.arg("weights"));
-  c.heldWhole(c.arg("ids"), 1);
-  // Experts of other ranks, and other parts of F, are missing from the sum.
-  c.owesExactly(output,
-                withAxes(withAxes({}, c.axesOf(up, 0)), c.axesOf(up, 1)));
-}
-
 } // namespace layline::runtime

@@ -20,6 +20,9 @@ ArgSpec out(const char *name, Element element = Element::Float) {
 ArgSpec weight(const char *name, bool isOptional = false) {
   return {name, Takes::Weight, Element::Float, false, isOptional, false};
 }
+ArgSpec later(const char *name, const char *feature) {
+  return {name, Takes::Weight, Element::Float, false, true, false, feature};
+}
 ArgSpec cache(const char *name, Element element = Element::Float) {
   return {name, Takes::Cache, element, false, false, false};
 }
@@ -29,7 +32,8 @@ ArgSpec inputs() {
 
 constexpr bool kCollective = true;
 constexpr bool kInPlace = true;
-constexpr const char *kColumns = "columns";
+constexpr const char *kColumns = "columns", *kRouting = "routing",
+                     *kSinks = "attention_sinks", *kLatent = "latent_attention";
 
 /// In the order of the enum and of docs/plan-format.md.
 const std::array<StepKindInfo, kStepKinds> &table() {
@@ -77,7 +81,8 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        "attention",
        {in("query"), cache("keys"), cache("values"),
         in("positions", Element::Integer),
-        cache("key_positions", Element::Integer), out("output")},
+        cache("key_positions", Element::Integer), later("sinks", kSinks),
+        out("output")},
        {{"scale"}, {"causal"}, {"window", true}, {"heads"}, {"kv_heads"}},
        false,
        false,
@@ -98,16 +103,27 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        checkGatedActivation},
       {StepKind::Router,
        "router",
-       {in("logits"), out("ids", Element::Integer), out("weights")},
-       {{"top_k"}, {"scoring"}, {"renormalize"}, {"scale", true}},
+       {in("logits"), later("bias", kRouting), out("ids", Element::Integer),
+        out("weights")},
+       {{"top_k"},
+        {"scoring"},
+        {"renormalize"},
+        {"scale", true},
+        {"groups", true, kRouting},
+        {"chosen_groups", true, kRouting},
+        {"group_score", true, kRouting}},
        false,
        false,
        checkRouter},
       {StepKind::Experts,
        "experts",
        {in("input"), in("ids", Element::Integer), in("weights"), weight("gate"),
-        weight("up"), weight("down"), out("output")},
-       {{"function"}},
+        weight("up"), weight("down"), later("gate_bias", kRouting),
+        later("up_bias", kRouting), out("output")},
+       {{"function"},
+        {"limit", true, kRouting},
+        {"alpha", true, kRouting},
+        {"up_offset", true, kRouting}},
        false,
        false,
        checkExperts},
@@ -213,6 +229,43 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        kInPlace,
        checkRowScale,
        kColumns},
+      {StepKind::AddExpertBias,
+       "add_expert_bias",
+       {in("input"), in("ids", Element::Integer), in("weights"), weight("bias"),
+        out("output")},
+       {},
+       false,
+       kInPlace,
+       checkAddExpertBias,
+       kRouting},
+      {StepKind::LatentAttention,
+       "latent_attention",
+       {in("query_nope"),
+        in("query_rope"),
+        cache("latent"),
+        cache("rope_key"),
+        weight("key_up"),
+        weight("value_up"),
+        in("positions", Element::Integer),
+        cache("key_positions", Element::Integer),
+        {"selection", Takes::Buffer, Element::Integer, false, true},
+        out("output")},
+       {{"scale"}, {"causal"}, {"heads"}},
+       false,
+       false,
+       checkLatentAttention,
+       kLatent},
+      {StepKind::Indexer,
+       "indexer",
+       {in("query"), cache("keys"), in("weights"),
+        in("positions", Element::Integer),
+        cache("key_positions", Element::Integer),
+        out("selection", Element::Integer), out("scores")},
+       {{"top_k"}, {"scale"}, {"causal"}},
+       false,
+       false,
+       checkIndexer,
+       kLatent},
   }};
   return kinds;
 }

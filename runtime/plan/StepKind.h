@@ -38,14 +38,18 @@ enum class StepKind : std::uint8_t {
   Fused,
   SliceColumns,
   ConcatColumns,
-  RowScale
+  RowScale,
+  AddExpertBias,
+  LatentAttention,
+  Indexer
 };
-inline constexpr std::size_t kStepKinds = 24;
+inline constexpr std::size_t kStepKinds = 27;
 
 enum class NormKind : std::uint8_t { Rms, Layer };
-enum class RopeStyle : std::uint8_t { Half, Interleaved };
+enum class RopeStyle : std::uint8_t { Half, Interleaved, InterleavedToHalf };
 enum class Function : std::uint8_t { Silu, Gelu, GeluTanh, Relu, Sigmoid };
 enum class Scoring : std::uint8_t { Softmax, Sigmoid };
+enum class GroupScore : std::uint8_t { Max, Top2Sum };
 
 /// The attributes of all kinds together; a kind reads those that its table
 /// entry lists.
@@ -66,6 +70,12 @@ struct StepAttributes {
   std::int64_t topK = 0;
   Scoring scoring = Scoring::Softmax;
   bool renormalize = false;
+  std::int64_t groups = 0; ///< of experts; 0: none
+  std::int64_t chosenGroups = 0;
+  GroupScore groupScore = GroupScore::Max;
+  std::optional<double> limit;
+  double alpha = 1;
+  double upOffset = 0;
   double factor = 1;
   std::int64_t begin = 0;
   std::int64_t dim = 0;

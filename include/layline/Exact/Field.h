@@ -79,6 +79,14 @@ private:
   UInt128 sum = 0;
 };
 
+/// sum_i a[i] * b[i].
+inline Element dotProduct(const Element *a, const Element *b, int64_t count) {
+  DotProduct sum;
+  for (int64_t i = 0; i < count; ++i)
+    sum.add(a[i], b[i]);
+  return sum.get();
+}
+
 /// 128 bits that stand for a content.
 struct Digest {
   uint64_t low = 0;

@@ -78,11 +78,19 @@ enum class OpKind {
   MergeHeads,      ///< [T, heads, width] -> [T, heads * width]
   Rope,            ///< x [T, heads, width], positions [T] -> y; `rope`
   Cache,           ///< rows [T, ..] -> [past + T, ..]; `layer`, `plane`
-  Attention,       ///< q, keys, values, positions, key positions -> [T, h, d]
+  Attention,       ///< q, keys, values, positions, key positions, sinks [h]?
+                   ///< -> [T, h, d]
+  LatentAttention, ///< q nope, q rope, latent, rope key, key up, value up,
+                   ///< positions, key positions, selection [T, k]?
+                   ///< -> [T, h, d]
+  Indexer,         ///< q [T, h, d], keys [S, d], weights [T, h], positions,
+                   ///< key positions -> rows [T, k], scores [T, k]
   Activation,      ///< x -> f(x); `function`
   GatedActivation, ///< gate, up -> f(gate) * up; `function`
-  Router,          ///< logits [T, E] -> ids [T, k], weights [T, k]
-  Experts,         ///< x, ids, weights, gate, up, down -> y; `function`
+  Router,          ///< logits [T, E], bias [E]? -> ids [T, k], weights [T, k]
+  Experts,         ///< x, ids, weights, gate, up, down, gate bias and up bias
+                   ///< [E, F] or none -> y; `function`, `limit`, ...
+  AddExpertBias,   ///< x, ids, weights, bias [E, O] -> y
   Add,             ///< x, y, ... -> sum
   Mul,             ///< x, y, ... -> product
   AddBias,         ///< x [.., O], bias [O] -> y
@@ -111,6 +119,8 @@ struct RopeTable {
     double factor = 1;
   };
   bool isInterleaved = false; ///< pairs (2i, 2i+1), else (i, i + rotary / 2)
+  /// Interleaved pairs come out as (i, i + rotary / 2).
+  bool isReordered = false;
   Numbers numbers;
   /// Used for all rows of a step whose largest position is >= longAbove.
   std::optional<Numbers> longNumbers;
@@ -152,7 +162,13 @@ struct Attributes {
   std::optional<int64_t> window;
   int64_t topK = 0;
   bool renormalize = false;
-  int64_t begin = 0; ///< SliceColumns
+  int64_t groups = 0; ///< Router: of experts; 0: none
+  int64_t chosenGroups = 0;
+  std::string groupScore;      ///< max, top2_sum
+  std::optional<double> limit; ///< Experts: of gate, and of up on both sides
+  double alpha = 1;            ///< Experts: silu's
+  double upOffset = 0;         ///< Experts
+  int64_t begin = 0;           ///< SliceColumns
   unsigned dim = 0;
   std::vector<unsigned> axes;
   int64_t root = 0;

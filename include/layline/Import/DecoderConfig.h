@@ -44,11 +44,24 @@ enum class MlpKind { Dense, MoE };
 
 /// How router logits become expert weights. Softmax: over all experts, in
 /// float32 or wider, before the top-k selection.
-enum class RouterScoring { Softmax };
+enum class RouterScoring { Softmax, Sigmoid };
+
+/// What a group of experts is chosen by: its best expert, or the sum of its two
+/// best.
+enum class GroupScore { Max, Top2Sum };
+
+/// How the weights of experts are stored.
+enum class ExpertStorage {
+  PerExpert, ///< one tensor each: "{expert}" in the name
+  /// One tensor of all: gate and up [experts, in, 2 * intermediate] in turns,
+  /// down [experts, intermediate, out]; biases [experts, ...] alike. gpt-oss.
+  StackedTransposed,
+};
 
 /// Which elements of a head form a rotated pair. Half: (i, i + rotaryDim / 2).
-/// Interleaved: (2i, 2i + 1).
-enum class RopeStyle { Half, Interleaved };
+/// Interleaved: (2i, 2i + 1). InterleavedToHalf: they come in as the latter and
+/// go out as the former.
+enum class RopeStyle { Half, Interleaved, InterleavedToHalf };
 
 enum class RopeScalingKind { None, Linear, Llama3, Yarn, LongRope };
 
@@ -111,12 +124,44 @@ struct MoeConfig {
   RouterScoring scoring = RouterScoring::Softmax;
   /// Divide the top-k weights by their sum (`norm_topk_prob`).
   bool renormalize = false;
+  double scale = 1; ///< of the weights, after that (`routed_scaling_factor`)
+  /// Experts are taken of the best groups only; 0 groups: of all.
+  int64_t groups = 0, chosenGroups = 0;
+  GroupScore groupScore = GroupScore::Max;
+  ExpertStorage storage = ExpertStorage::PerExpert;
+  /// f(gate) * up becomes f(min(gate, limit)) * (clamp(up) + upOffset), with
+  /// f(x) = x / (1 + exp(-alpha x)); 0: no limit.
+  double limit = 0, alpha = 1, upOffset = 0;
+  /// Columns of the experts that every row goes through; 0: none.
+  int64_t sharedIntermediate = 0;
+};
+
+/// Attention over latent rows (MLA). Heads are [nopeDim | ropeDim] wide, values
+/// valueDim.
+struct LatentConfig {
+  int64_t queryRank = 0; ///< of the latent of queries; 0: q is one product
+  int64_t rank = 0;      ///< of the latent of keys and values; 0: no MLA
+  int64_t nopeDim = 0, ropeDim = 0, valueDim = 0;
+  double normEps = 1e-6; ///< of the norms of both latents
+  int64_t keyDim() const { return nopeDim + ropeDim; }
+};
+
+/// Chooses the rows that latent attention looks at (DSA).
+struct IndexerConfig {
+  int64_t heads = 0; ///< 0: none
+  int64_t headDim = 0;
+  int64_t topK = 0;
+  RopeStyle ropeStyle =
+      RopeStyle::Half;   ///< of the first latent.ropeDim columns
+  double normEps = 1e-6; ///< of the key's layer norm
 };
 
 struct LayerConfig {
   /// Keys a query sees, itself included; 0: all earlier ones.
   int64_t slidingWindow = 0;
   MlpKind mlp = MlpKind::Dense;
+  /// Rows are selected as in the layer before: no indexer of its own.
+  bool sharesIndexer = false;
 };
 
 /// How q, k and v are stored in one tensor, if they are.
@@ -138,13 +183,28 @@ enum class Weight {
   Q,             ///< [heads * headDim, hidden]
   K,             ///< [kvHeads * headDim, hidden]
   V,             ///< [kvHeads * headDim, hidden]
-  O,             ///< [hidden, heads * headDim]
+  O,             ///< [hidden, heads * headDim]; MLA: heads * valueDim
   QBias,
   KBias,
   VBias,
   OBias,
   QNorm, ///< as QKNorm says
   KNorm,
+  Sinks, ///< [heads], a logit of each head's softmax
+  QA,    ///< MLA: [queryRank, hidden]
+  QABias,
+  QANorm, ///< [queryRank]
+  QB,     ///< [heads * keyDim, queryRank]
+  KVA,    ///< [rank + ropeDim, hidden]
+  KVABias,
+  KVANorm,   ///< [rank]
+  KeyUp,     ///< [heads * nopeDim, rank]
+  ValueUp,   ///< [heads * valueDim, rank]
+  IndexQ,    ///< [indexer heads * headDim, queryRank]
+  IndexK,    ///< [indexer headDim, hidden]
+  IndexNorm, ///< [indexer headDim]
+  IndexNormBias,
+  IndexWeights,   ///< [indexer heads, hidden]
   AttnBranchNorm, ///< [hidden], of what attention adds to the residual
   MlpNorm,        ///< [hidden], before the MLP
   MlpNormBias,
@@ -156,12 +216,20 @@ enum class Weight {
   UpBias,
   DownBias,
   Router,     ///< [experts, hidden]
+  RouterBias, ///< [experts]
+  ChoiceBias, ///< [experts], added to the scores for the choice only
   ExpertGate, ///< [moe.intermediate, hidden]
   ExpertUp,   ///< [moe.intermediate, hidden]
   ExpertDown, ///< [hidden, moe.intermediate]
+  ExpertGateBias,
+  ExpertUpBias,
+  ExpertDownBias,
+  SharedGate, ///< [moe.sharedIntermediate, hidden]
+  SharedUp,
+  SharedDown, ///< [hidden, moe.sharedIntermediate]
 };
 inline constexpr unsigned kNumWeights =
-    static_cast<unsigned>(Weight::ExpertDown) + 1;
+    static_cast<unsigned>(Weight::SharedDown) + 1;
 
 /// A weight inside a checkpoint: rows [rowBegin, rowEnd) of one stored tensor,
 /// or of every `period` rows of it. A stored linear weight is [out, in]:
@@ -174,6 +242,8 @@ struct StoredWeight {
   int64_t rowBegin = 0, rowEnd = 0;
   /// 0: one window. Else a divisor of storedRows, at least rowEnd.
   int64_t period = 0;
+  int64_t stack = 0; ///< experts in front, in one stored tensor; 0: none
+  bool isTransposed = false; ///< stored [cols, rows]
 
   int64_t rows() const {
     return (rowEnd - rowBegin) * (period ? storedRows / period : 1);
@@ -186,7 +256,7 @@ struct StoredWeight {
 struct WeightInstance {
   Weight weight;
   int64_t layer = -1;
-  int64_t expert = -1;
+  int64_t expert = -1; ///< also where one tensor has all experts
 };
 
 struct DecoderConfig {
@@ -228,6 +298,8 @@ struct DecoderConfig {
   /// Of layers with a sliding window, where theirs is another: Gemma-3.
   std::optional<RopeConfig> slidingRope;
   MoeConfig moe;
+  LatentConfig latent;
+  IndexerConfig indexer;
   std::vector<LayerConfig> perLayer; ///< `layers` entries
 
   /// Values that the file leaves out and that were filled in as HF does, where
@@ -244,6 +316,11 @@ struct DecoderConfig {
   int64_t qDim() const { return heads * headDim; }
   int64_t kvDim() const { return kvHeads * headDim; }
   bool hasMoE() const { return moe.experts > 0; }
+  bool isLatent() const { return latent.rank > 0; }
+  /// Columns of what o_proj reads.
+  int64_t attentionDim() const {
+    return isLatent() ? heads * latent.valueDim : qDim();
+  }
   /// Both branches read the layer's input and their sum is one.
   bool isParallel() const {
     return block == BlockStructure::ParallelOneNorm ||

@@ -1,9 +1,8 @@
 #include "devices/cpu/Blas.h"
 #include "devices/cpu/Kernels.h"
+#include "devices/cpu/Softmax.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace layline::runtime {
 namespace {
@@ -17,33 +16,6 @@ void append(RankContext<T> &context, const Step &step) {
   std::copy_n(input.data, input.count(),
               cache.template values<Element>().begin() +
                   context.run->past * cache.rowElements);
-}
-
-/// Turns the scores of one query row into weights: masked, exponentiated
-/// relative to the largest, divided by their sum.
-template <typename T>
-void softmax(T *scores, const std::int64_t *keyPositions, std::int64_t keys,
-             std::int64_t position, std::int64_t row,
-             const StepAttributes &attrs) {
-  auto isVisible = [&](std::int64_t key) {
-    return (!attrs.causal || key <= position) &&
-           (!attrs.window || position - key < *attrs.window);
-  };
-  constexpr T kHidden = -std::numeric_limits<T>::infinity();
-  T largest = kHidden;
-  for (std::int64_t s = 0; s < keys; ++s) {
-    if (!isVisible(keyPositions[s]))
-      scores[s] = kHidden;
-    largest = std::max(largest, scores[s]);
-  }
-  if (largest == kHidden)
-    fail(LAYLINE_RUN_FAILURE, "query row ", row, " at position ", position,
-         " sees no key");
-  T sum = 0;
-  for (std::int64_t s = 0; s < keys; ++s)
-    sum += scores[s] = std::exp(scores[s] - largest);
-  for (std::int64_t s = 0; s < keys; ++s)
-    scores[s] /= sum;
 }
 
 } // namespace
@@ -67,6 +39,10 @@ void attention(RankContext<T> &context, const Step &step) {
   const CacheStore<T> &keys = context.cache(step.arg("keys"));
   const CacheStore<T> &values = context.cache(step.arg("values"));
   const CacheStore<T> &keyPositions = context.cache(step.arg("key_positions"));
+  const Operand *sinks = step.find("sinks");
+  Tensor<const T> sinkLogits;
+  if (sinks)
+    sinkLogits = context.weight(*sinks);
   std::int64_t rows = query.dim(0), heads = query.dim(1), width = query.dim(2),
                valueWidth = output.dim(2), keyRows = keyPositions.rows;
   std::int64_t perKeyHead = step.attrs.heads / step.attrs.kvHeads;
@@ -87,7 +63,8 @@ void attention(RankContext<T> &context, const Step &step) {
                          keyRows);
       for (std::int64_t t = 0; t < block; ++t)
         softmax(scores.data() + t * keyRows, keyPositions.integers.data(),
-                keyRows, positions.data[begin + t], begin + t, step.attrs);
+                keyRows, positions.data[begin + t], begin + t, step.attrs,
+                sinks ? sinkLogits.data + h : nullptr);
       multiply(block, valueWidth, keyRows, scores.data(), keyRows, v,
                values.rowElements,
                output.data + (begin * heads + h) * valueWidth,

@@ -19,14 +19,19 @@ template <typename T> KernelFunction<T> kernelOf(StepKind kind);
 // GemmKernels.cpp
 LAYLINE_KERNEL(embedding);
 LAYLINE_KERNEL(linear);
-LAYLINE_KERNEL(experts);
 // RowKernels.cpp
 LAYLINE_KERNEL(norm);
 LAYLINE_KERNEL(rope);
+// MoEKernels.cpp
 LAYLINE_KERNEL(router);
+LAYLINE_KERNEL(experts);
+LAYLINE_KERNEL(addExpertBias);
 // AttentionKernels.cpp
 LAYLINE_KERNEL(cacheAppend);
 LAYLINE_KERNEL(attention);
+// LatentKernels.cpp
+LAYLINE_KERNEL(latentAttention);
+LAYLINE_KERNEL(indexer);
 // ElementwiseKernels.cpp
 LAYLINE_KERNEL(activation);
 LAYLINE_KERNEL(gatedActivation);

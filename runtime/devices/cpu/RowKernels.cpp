@@ -56,7 +56,9 @@ template <typename T> void rope(RankContext<T> &context, const Step &step) {
   }
   std::int64_t rows = input.dim(0), heads = input.dim(1), width = input.dim(2);
   std::int64_t rotary = step.attrs.rotary, pairs = rotary / 2;
-  bool isHalf = step.attrs.style == RopeStyle::Half;
+  bool fromHalf = step.attrs.style == RopeStyle::Half,
+       toHalf = step.attrs.style != RopeStyle::Interleaved;
+  std::vector<T> head(static_cast<std::size_t>(rotary));
   std::vector<T> cosines(static_cast<std::size_t>(pairs)),
       sines(cosines.size());
   for (std::int64_t t = 0; t < rows; ++t) {
@@ -69,11 +71,14 @@ template <typename T> void rope(RankContext<T> &context, const Step &step) {
     for (std::int64_t h = 0; h < heads; ++h) {
       const T *x = input.data + (t * heads + h) * width;
       T *y = output.data + (t * heads + h) * width;
+      // Pairs may come out in other places than they stand in, perhaps of the
+      // same buffer.
+      std::copy_n(x, rotary, head.data());
       for (std::int64_t i = 0; i < pairs; ++i) {
-        std::int64_t a = isHalf ? i : 2 * i, b = isHalf ? i + pairs : 2 * i + 1;
-        T xa = x[a], xb = x[b];
-        y[a] = xa * cosines[i] - xb * sines[i];
-        y[b] = xb * cosines[i] + xa * sines[i];
+        T xa = head[fromHalf ? i : 2 * i],
+          xb = head[fromHalf ? i + pairs : 2 * i + 1];
+        y[toHalf ? i : 2 * i] = xa * cosines[i] - xb * sines[i];
+        y[toHalf ? i + pairs : 2 * i + 1] = xb * cosines[i] + xa * sines[i];
       }
       if (x != y)
         std::copy(x + rotary, x + width, y + rotary);
@@ -81,52 +86,7 @@ template <typename T> void rope(RankContext<T> &context, const Step &step) {
   }
 }
 
-template <typename T> void router(RankContext<T> &context, const Step &step) {
-  auto logits = context.floats(step.arg("logits"));
-  auto ids = context.integers(step.arg("ids"));
-  auto weights = context.floats(step.arg("weights"));
-  std::int64_t count = logits.last(), topK = step.attrs.topK;
-  std::vector<T> scores(static_cast<std::size_t>(count));
-  std::vector<bool> taken;
-  for (std::int64_t t = 0; t < logits.dim(0); ++t) {
-    const T *x = logits.data + t * count;
-    for (std::int64_t e = 0; e < count; ++e)
-      if (std::isnan(x[e]))
-        fail(LAYLINE_RUN_FAILURE, "router logit ", e, " of row ", t,
-             " is not a number");
-    if (step.attrs.scoring == Scoring::Sigmoid) {
-      for (std::int64_t e = 0; e < count; ++e)
-        scores[e] = T(1) / (T(1) + std::exp(-x[e]));
-    } else {
-      T largest = *std::max_element(x, x + count), sum = 0;
-      for (std::int64_t e = 0; e < count; ++e)
-        sum += scores[e] = std::exp(x[e] - largest);
-      for (T &score : scores)
-        score /= sum;
-    }
-    taken.assign(static_cast<std::size_t>(count), false);
-    T sum = 0;
-    for (std::int64_t k = 0; k < topK; ++k) {
-      std::int64_t best = -1;
-      for (std::int64_t e = 0; e < count; ++e)
-        if (!taken[e] && (best < 0 || scores[e] > scores[best]))
-          best = e;
-      taken[best] = true;
-      ids.data[t * topK + k] = best;
-      weights.data[t * topK + k] = scores[best];
-      sum += scores[best];
-    }
-    for (std::int64_t k = 0; k < topK; ++k) {
-      T &weight = weights.data[t * topK + k];
-      if (step.attrs.renormalize)
-        weight /= sum;
-      weight *= static_cast<T>(step.attrs.scale);
-    }
-  }
-}
-
 LAYLINE_INSTANTIATE(norm)
 LAYLINE_INSTANTIATE(rope)
-LAYLINE_INSTANTIATE(router)
 
 } // namespace layline::runtime
