@@ -17,12 +17,18 @@ static const char *const kBlackwellSource =
 
 static const std::vector<Target> &targets() {
   static const std::vector<Target> all = {
+      {"a100x8", "A100", 8, {}, ""},
       {"b200x8",
        "B200",
        8,
        {{2, 32 * kMiB}, {4, 4 * kMiB}, {8, 1 * kMiB}},
        kBlackwellSource},
+      {"b300x8", "B300", 8, {}, ""},
+      {"b60x8", "B60", 8, {}, ""},
       {"cpu", "CPU", 0, {}, ""},
+      // A tray of an NVL72 rack: what its tables were measured on.
+      {"gb200x4", "GB200", 4, {}, ""},
+      {"gb300x4", "GB300", 4, {}, ""},
       {"h100x8",
        "H100",
        8,
@@ -33,6 +39,9 @@ static const std::vector<Target> &targets() {
        8,
        {{2, 32 * kMiB}, {4, 2 * kMiB}, {8, 512 * kKiB}},
        kHopperSource},
+      {"h20x8", "H20", 8, {}, ""},
+      {"l40sx8", "L40S", 8, {}, ""},
+      {"rtx_pro_6000x8", "RTX PRO 6000", 8, {}, ""},
   };
   return all;
 }
@@ -58,6 +67,8 @@ static std::string sizeText(int64_t bytes) {
 
 RowsThreshold layline::getRowsThreshold(const Target &target, int64_t ranks,
                                         int64_t rowBytes) {
+  if (target.oneShotCaps.empty() && target.cards)
+    return {true, 0, "no threshold of " + target.name + " is published"};
   if (target.oneShotCaps.empty())
     return {false, ranks,
             "on " + target.name + " rows are split once every rank has one"};

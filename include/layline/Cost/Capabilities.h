@@ -58,7 +58,7 @@ struct FusedKernel {
   std::vector<std::string> epilogue; ///< ops it may run, any number of each
   std::vector<std::string> norms;
   std::vector<std::string> dtypes;
-  std::vector<int64_t> ranks;
+  std::vector<int64_t> ranks; ///< empty: any
   int64_t hiddenMultiple = 1; ///< elements
   int64_t maxHidden = 0;      ///< elements; 0: no limit
   int64_t minBytes = 0;       ///< of the whole tensor on the wire
@@ -68,6 +68,11 @@ struct FusedKernel {
   int64_t maxNorms = 0; ///< norms in one launch
   bool emitsNormAndQuant = false;
   bool needsMulticast = false;
+  /// Of an AllReduceEpilogue: every rank sends all it has to every other, in
+  /// place of parts to their owners and back.
+  bool oneShot = false;
+  /// Its measured curve in the latency tables, or empty.
+  std::string algorithm;
 
   int64_t maxBytesFor(int64_t numRanks) const;
 };

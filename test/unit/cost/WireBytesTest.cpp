@@ -13,7 +13,8 @@ TEST_CASE("closed forms where the rows divide") {
     WireByteCount reduce = countWireBytes(C::AllReduce, rows, width, ranks);
     CHECK(reduce.ring == 2 * (ranks - 1) * total / ranks);
     CHECK(reduce.viaSwitch == total + total / ranks);
-    WireByteCount scatter = countWireBytes(C::ReduceScatter, rows, width, ranks);
+    WireByteCount scatter =
+        countWireBytes(C::ReduceScatter, rows, width, ranks);
     WireByteCount gather = countWireBytes(C::AllGather, rows, width, ranks);
     CHECK(scatter.ring == (ranks - 1) * total / ranks);
     CHECK(gather.ring == scatter.ring);
