@@ -8,7 +8,7 @@ from layline_tests import GOLDEN, Test, snapshot
 test = Test()
 CONFIG = GOLDEN / "qwen3_moe" / "config.json"
 OUT = test.out / "plan"
-COMMANDS = ["compile", "verify", "run", "inspect", "coverage"]
+COMMANDS = ["compile", "verify", "run", "inspect", "coverage", "calibrate"]
 
 for command in [[], *([c] for c in COMMANDS)]:
     for flag in ("--help", "-h"):
@@ -36,7 +36,7 @@ def compile_with(*arguments):
 
 
 wrong([])
-wrong(["compil", CONFIG], "found 'compil'", "expected compile, verify, run, inspect or coverage")
+wrong(["compil", CONFIG], "found 'compil'", "expected compile, verify, run, inspect, coverage or calibrate")
 wrong(["Compile"], "found 'Compile'", "expected")
 wrong(["--bogus"], "bogus")
 wrong(["compile"], "CONFIG", "required")

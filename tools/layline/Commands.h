@@ -23,6 +23,7 @@ void addVerifyCommand(CLI::App &app, int &exitCode);
 void addRunCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
 void addCoverageCommand(CLI::App &app, int &exitCode);
+void addCalibrateCommand(CLI::App &app, int &exitCode);
 
 } // namespace layline::tool
 

@@ -38,7 +38,8 @@ static std::string explain(const CLI::App *app, const CLI::Error &error) {
   if (app->get_subcommands().empty() && !app->remaining().empty() &&
       error.get_name() == "RequiredError")
     return "command: found '" + app->remaining().front() +
-           "', expected compile, verify, run, inspect or coverage\n";
+           "', expected compile, verify, run, inspect, coverage or "
+           "calibrate\n";
   return CLI::FailureMessage::simple(app, error);
 }
 
@@ -63,6 +64,7 @@ int main(int argc, char **argv) {
   layline::tool::addRunCommand(app, exitCode);
   layline::tool::addInspectCommand(app, exitCode);
   layline::tool::addCoverageCommand(app, exitCode);
+  layline::tool::addCalibrateCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
