@@ -8,6 +8,8 @@
 #include "Tables.h"
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <optional>
 #include <tuple>
 
 using namespace layline;
@@ -33,27 +35,37 @@ struct Comparison {
 
 } // namespace
 
-/// Of any card: the first that measured `algorithm` of `form` on 8 ranks. The
-/// ratio is taken to the all_reduces of the same source, where it has any:
-/// times of different harnesses do not compare.
-static std::optional<Comparison> compare(FusedForm form,
-                                         const std::string &algorithm) {
+/// Of any card: the one that measured `row`'s kernel on 8 ranks. The ratio is
+/// taken to the all_reduces of the same source, where it has any: times of
+/// different harnesses do not compare.
+static std::optional<Comparison> compare(const LatencyRow &row) {
   Comparison result;
-  for (const LatencyRow &row : getLatencies())
-    if (row.op == getName(form) && row.algorithm == algorithm &&
-        row.ranks == 8 && row.isDeployed())
-      result.fused = &row;
-  if (!result.fused)
-    return std::nullopt;
+  result.fused = &row;
   std::vector<const LatencyRow *> others;
-  for (const LatencyRow &row : getLatencies())
-    if (row.op == getName(Collective::AllReduce) && row.ranks == 8 &&
-        row.card == result.fused->card && row.isDeployed())
-      (row.source == result.fused->source ? result.allReduces : others)
-          .push_back(&row);
+  for (const LatencyRow &other : getLatencies())
+    if (other.op == getName(Collective::AllReduce) && other.ranks == 8 &&
+        other.card == row.card && other.isDeployed())
+      (other.source == row.source ? result.allReduces : others)
+          .push_back(&other);
   if (result.allReduces.empty())
     result.allReduces = others;
   return result.allReduces.empty() ? std::nullopt : std::optional(result);
+}
+
+/// Null if nobody measured it.
+static const Comparison *findComparison(FusedForm form,
+                                        const std::string &algorithm) {
+  static const auto known = [] {
+    std::map<std::pair<FusedForm, std::string>, Comparison> all;
+    for (const LatencyRow &row : getLatencies())
+      if (std::optional<FusedForm> rowForm = findFusedForm(row.op);
+          rowForm && row.ranks == 8 && row.isDeployed())
+        if (std::optional<Comparison> comparison = compare(row))
+          all.emplace(std::pair(*rowForm, row.algorithm), *comparison);
+    return all;
+  }();
+  auto found = known.find({form, algorithm});
+  return found == known.end() ? nullptr : &found->second;
 }
 
 static std::string ratioText(double ratio, const LatencyRow &row) {
@@ -90,7 +102,7 @@ Estimate CostModel::Tables::reduceAllBy(const FusedKernel &kernel,
   }
   Estimate whole =
       collective(Collective::AllReduce, bytes, ranks).front().estimate;
-  std::optional<Comparison> known = compare(kernel.form, kernel.algorithm);
+  const Comparison *known = findComparison(kernel.form, kernel.algorithm);
   if (known) {
     double ratio = known->ratio(bytes);
     whole.us *= ratio;
@@ -110,7 +122,7 @@ Estimate CostModel::Tables::scatterGatherBy(const FusedKernel &kernel,
   int64_t bytes = shape.reduceBytes;
   const LatencyRow *row =
       findRow(getName(kernel.form), ranks, kernel.algorithm);
-  std::optional<Comparison> known = compare(kernel.form, kernel.algorithm);
+  const Comparison *known = findComparison(kernel.form, kernel.algorithm);
   Estimate estimate;
   if (row) {
     estimate = estimateOf(*row, bytes);

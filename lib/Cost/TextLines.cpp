@@ -1,5 +1,7 @@
 //===- TextLines.cpp - lines and cells of a text file ---------------------===//
 #include "TextLines.h"
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -32,29 +34,32 @@ std::vector<std::string> layline::splitCells(const std::string &line,
 }
 
 std::vector<std::string> layline::splitWords(const std::string &line) {
-  std::istringstream in(line);
   std::vector<std::string> words;
-  for (std::string word; in >> word;)
-    words.push_back(word);
+  constexpr const char *kBlanks = " \t";
+  for (size_t begin = line.find_first_not_of(kBlanks);
+       begin != std::string::npos;) {
+    size_t end = std::min(line.find_first_of(kBlanks, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(kBlanks, end);
+  }
   return words;
 }
 
-// The stream operators would take "12x" as 12 and follow the locale.
 std::optional<int64_t> layline::parseInteger(const std::string &text) {
-  if (text.empty() || text.size() > 18 ||
-      text.find_first_not_of("0123456789") != std::string::npos)
+  int64_t number = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end || number < 0 || text[0] == '-')
     return std::nullopt;
-  return std::stoll(text);
+  return number;
 }
 
+// Unlike the streams, from_chars knows no locale and does not take "12x".
 std::optional<double> layline::parseNumber(const std::string &text) {
-  if (text.empty() || text.size() > 40 ||
-      text.find_first_not_of("0123456789.eE+-") != std::string::npos)
-    return std::nullopt;
-  std::istringstream in(text);
-  in.imbue(std::locale::classic());
-  double number;
-  if (!(in >> number) || in.peek() != EOF || !std::isfinite(number))
+  double number = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end || !std::isfinite(number))
     return std::nullopt;
   return number;
 }

@@ -16,7 +16,7 @@ std::vector<std::string> splitCells(const std::string &line, char separator);
 /// Between blanks.
 std::vector<std::string> splitWords(const std::string &line);
 
-/// The whole text must be the number.
+/// From 0 on. The whole text must be the number.
 std::optional<int64_t> parseInteger(const std::string &text);
 /// A finite number.
 std::optional<double> parseNumber(const std::string &text);
