@@ -112,21 +112,25 @@ Estimate CostModel::Tables::acrossNodes(Collective op, int64_t bytes,
   return estimate;
 }
 
-/// Latency of a tree and bytes over the link. Shares of the link's peak that
-/// large messages reach in the tables: 0.72 (H100, H200, B200: reduce_scatter
-/// 0.72, 0.73, 0.66); an all_reduce of a switch that adds does better than a
-/// ring's bytes allow, 0.96, 0.99 and 0.73.
+/// Two protocols, as in NCCL: one of low latency that reaches 0.42 of the
+/// link's peak, one of twice the latency that reaches 0.76 (H100, 8 ranks:
+/// shares of reduce_scatter's time beyond its latency from 1 to 4 MiB and at
+/// 512 MiB). An all_reduce of a switch that adds does better than a ring's
+/// bytes allow: 0.9 of the link by them (H200 0.88 to 1.01, B200 0.65 to 0.76),
+/// or one step.
 Estimate CostModel::Tables::closedForm(Collective op, int64_t bytes,
                                        int64_t ranks) const {
-  bool adds = hardware.inSwitch && op == Collective::AllReduce;
-  double share = adds ? 0.9 : 0.72;
   double steps = std::log2(double(ranks));
   if (op == Collective::AllReduce)
     steps *= 1.5; // measured: 1.5 times the latency of its halves
-  double us = hardware.stepUs * steps + wireShare(op, ranks) * double(bytes) /
-                                            (hardware.linkGBs * 1e3 * share);
-  if (hardware.inSwitch && op == Collective::AllReduce)
-    us = std::min(us, oneShotUs(bytes, ranks, hardware.linkGBs));
+  double latency = hardware.stepUs * steps;
+  double atPeak =
+      wireShare(op, ranks) * double(bytes) / (hardware.linkGBs * 1e3);
+  double us =
+      hardware.inSwitch && op == Collective::AllReduce
+          ? std::min(latency + atPeak / 0.9,
+                     oneShotUs(bytes, ranks, hardware.linkGBs))
+          : std::min(latency + atPeak / 0.42, 2 * latency + atPeak / 0.76);
   return {us, Confidence::Formula,
           "closed form, " + target.name + " has no table of it"};
 }

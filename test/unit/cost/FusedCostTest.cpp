@@ -131,12 +131,35 @@ TEST_CASE("without a switch that adds there is no such kernel") {
   CHECK_THAT(none.source, Contains("no kernel of a100x8"));
 }
 
-TEST_CASE("peers' memory ends with the node") {
-  CHECK(std::isinf(makeModel("h200x8")
-                       .fused({FusedForm::ReduceScatterEpilogueAllGather,
-                               64 * kMiB, 64 * kMiB, 0, 0},
-                              16)
-                       .us));
+TEST_CASE("what the file of a user says of fabric, ranks and bytes holds") {
+  auto fileOf = [](const char *multicast, const char *limits) {
+    return std::string("{\"schema\": \"layline.capabilities\", \"version\": 1, "
+                       "\"target\": \"h200x8\", \"multicast\": ") +
+           multicast +
+           ", \"kernels\": [{\"name\": \"k\", \"source\": \"me\", "
+           "\"form\": \"reduce_scatter_epilogue\", \"epilogue\": [\"add\"], "
+           "\"dtypes\": [\"bf16\"]" +
+           limits + "}]}";
+  };
+  auto cost = [&](const char *multicast, const char *limits, int64_t ranks) {
+    TemporaryFile file(fileOf(multicast, limits));
+    return makeModel(
+               CostModelOptions{"h200x8", "", file.path, LaunchMode::Graph})
+        .fused({FusedForm::ReduceScatterEpilogue, kMiB, 0, 0, 0}, ranks)
+        .us;
+  };
+  CHECK(std::isfinite(cost("false", "", 8)));
+  CHECK(std::isfinite(cost("true", ", \"needs_multicast\": true", 8)));
+  CHECK(std::isinf(cost("false", ", \"needs_multicast\": true", 8)));
+  CHECK(std::isfinite(cost("false", ", \"ranks\": [4]", 4)));
+  CHECK(std::isinf(cost("false", ", \"ranks\": [4]", 8)));
+  // Any group, but not beyond the node: peers' memory ends there.
+  CHECK(std::isinf(cost("false", "", 16)));
+  CHECK(std::isfinite(cost("false", ", \"max_bytes\": 1048576", 8)));
+  CHECK(std::isinf(cost("false", ", \"max_bytes\": 1048575", 8)));
+  CHECK(std::isinf(cost("false", ", \"min_bytes\": 1048577", 8)));
+  CHECK(
+      std::isinf(cost("false", ", \"max_bytes_of_ranks\": {\"8\": 1024}", 8)));
 }
 
 TEST_CASE("one launch of several gathers costs what their sum does") {
