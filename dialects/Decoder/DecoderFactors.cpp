@@ -56,9 +56,17 @@ void NormOp::getFactors(FactorModel &model) {
     dims.insert(dims.begin() + 1,
                 {model.add("heads", FactorKind::PassThrough)});
   model.operand(dims);
-  model.operand({{width}});
+  // A weight is of one row's last dimensions: the width, or heads and width.
+  auto addParameter = [&](Value parameter) {
+    size_t rank = tensor(parameter).getRank();
+    if (rank == 2 && dims.size() == 3)
+      model.operand(ArrayRef(dims).drop_front());
+    else
+      model.operand({{width}});
+  };
+  addParameter(getWeight());
   if (getBias())
-    model.operand({{width}});
+    addParameter(getBias());
   model.result(dims);
 }
 
@@ -186,6 +194,10 @@ void ScaleOp::getFactors(FactorModel &model) {
   getElementwiseFactors(*this, model, "features");
 }
 bool ScaleOp::isLinearIn(unsigned) { return true; }
+
+void SoftcapOp::getFactors(FactorModel &model) {
+  getElementwiseFactors(*this, model, "features");
+}
 
 void CastOp::getFactors(FactorModel &model) {
   getElementwiseFactors(*this, model, "features");

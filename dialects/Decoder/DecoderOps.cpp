@@ -39,6 +39,15 @@ LogicalResult WeightOp::verify() {
              << stored[0] << ", expected a window [begin, end) inside";
     shape[isStacked()] = (*rows)[1] - (*rows)[0];
   }
+  if (std::optional<uint64_t> given = getPeriod()) {
+    int64_t period = static_cast<int64_t>(*given);
+    if (!getRows() || period < (*getRows())[1] || stored[0] % period)
+      return emitOpError("\"")
+             << getKey() << "\" takes a window of every " << period
+             << " rows of " << stored[0]
+             << ", expected a window inside a period that divides the rows";
+    shape[isStacked()] *= stored[0] / period;
+  }
   if (ArrayRef<int64_t>(shape) != type.getShape())
     return emitOpError("\"")
            << getKey() << "\" has the shape [" << type.getShape()
@@ -85,6 +94,14 @@ LogicalResult CacheOp::verify() {
   return success();
 }
 
+static LogicalResult verifyCap(Operation *op, const APFloat &value) {
+  double cap = value.convertToDouble();
+  if (std::isfinite(cap) && cap > 0)
+    return success();
+  return op->emitOpError("has the softcap ")
+         << cap << ", expected a positive number";
+}
+
 LogicalResult AttentionOp::verify() {
   int64_t heads = cast<RankedTensorType>(getQuery().getType()).getDimSize(1);
   int64_t kvHeads = cast<RankedTensorType>(getKeys().getType()).getDimSize(1);
@@ -98,8 +115,12 @@ LogicalResult AttentionOp::verify() {
   if (getWindow() && static_cast<int64_t>(*getWindow()) < 1)
     return emitOpError("has a window of ") << static_cast<int64_t>(*getWindow())
                                            << " keys, expected at least 1";
+  if (getSoftcap() && failed(verifyCap(*this, *getSoftcap())))
+    return failure();
   return success();
 }
+
+LogicalResult SoftcapOp::verify() { return verifyCap(*this, getCap()); }
 
 LogicalResult ScaleOp::verify() {
   if (!std::isfinite(getFactor().convertToDouble()))

@@ -36,7 +36,8 @@ def Decoder_WeightOp : Decoder_Op<"weight"> {
   let description = [{
     `key` is the tensor's name in the safetensors file and `stored_shape` its
     shape there. `rows` selects a window of its first dimension: a fused QKV
-    tensor is three weights. If the key contains `{expert}`, the weight is the
+    tensor is three weights. With a `period` the window is taken of every so
+    many rows, as where q, k and v of each head stand together. If the key contains `{expert}`, the weight is the
     stack of that tensor over all experts, and the result has the expert in front.
 
     Example:
@@ -45,15 +46,20 @@ def Decoder_WeightOp : Decoder_Op<"weight"> {
     %w = decoder.weight {key = "model.norm.weight", stored_shape = array<i64: 64>} : () -> tensor<64xbf16>
     %k = decoder.weight {key = "model.layers.0.self_attn.qkv_proj.weight",
                          stored_shape = array<i64: 96, 64>, rows = array<i64: 64, 80>} : () -> tensor<16x64xbf16>
+    // Eight heads of 3 * 16 rows: q, k, v.
+    %v = decoder.weight {key = "gpt_neox.layers.0.attention.query_key_value.weight",
+                         stored_shape = array<i64: 384, 64>, rows = array<i64: 32, 48>, period = 48} : () -> tensor<128x64xbf16>
     ```
 
     Constraints:
     * the key is not empty; the result's shape is static.
-    * the result's shape is the stored one, with `rows` and the stack applied.
+    * the result's shape is the stored one, with `rows`, `period` and the stack
+      applied.
     * the window lies in the stored tensor and is not empty.
+    * a period needs a window, which lies inside it, and divides the stored rows.
   }];
   let arguments = (ins StrAttr:$key, DenseI64ArrayAttr:$stored_shape,
-                       OptionalAttr<DenseI64ArrayAttr>:$rows);
+                       OptionalAttr<DenseI64ArrayAttr>:$rows, OptionalAttr<I64Attr>:$period);
   let extraClassDeclaration = [{
     /// The key stands for one tensor per expert.
     bool isStacked() { return getKey().contains("{expert}"); }
@@ -82,7 +88,8 @@ def Decoder_NormOp : Decoder_Op<"norm", [Rowwise]> {
     rms: x / sqrt(mean(x^2) + eps) * (weight_offset + w)
     layer: (x - mean(x)) / sqrt(var(x) + eps) * (weight_offset + w) + bias
 
-    Of a tensor [tokens, heads, width] every head is normalised by itself.
+    Of a tensor [tokens, heads, width] every head is normalised by itself, with
+    one weight [width] for all heads or a weight [heads, width] of their own.
 
     Example:
 
@@ -92,7 +99,8 @@ def Decoder_NormOp : Decoder_Op<"norm", [Rowwise]> {
     ```
 
     Constraints:
-    * the input has 2 or 3 dimensions, the weight 1: the width.
+    * the input has 2 or 3 dimensions, the weight 1: the width, or 2 of an input
+      with 3: heads and width. A bias is as the weight.
     * eps is positive and finite, weight_offset finite.
     * only a layer norm has a bias.
   }];
@@ -204,7 +212,9 @@ def Decoder_AttentionOp : Decoder_SplitOp<"attention", "heads", [Positioned]> {
   let description = [{
     Query head h of `heads` reads KV head h / (heads / kv_heads). Key row s is
     visible to query row t iff not causal or pos[s] <= pos[t], and, with a
-    window W, pos[t] - pos[s] < W (W keys, itself included).
+    window W, pos[t] - pos[s] < W (W keys, itself included). The softmax is over
+    scale * q.k of the visible keys; with a `softcap` c over
+    c * tanh(scale * q.k / c).
 
     Query rows and heads may be split; the keys and values that a rank's queries
     look at must be there: all rows, and exactly the KV heads its heads read.
@@ -221,11 +231,13 @@ def Decoder_AttentionOp : Decoder_SplitOp<"attention", "heads", [Positioned]> {
 
     Constraints:
     * the number of query heads is a multiple of the number of KV heads.
-    * the scale is finite and positive; a window is at least 1.
+    * the scale is finite and positive; a window is at least 1; a softcap is
+      finite and positive.
   }];
   let arguments = (ins Decoder_Float:$query, Decoder_Float:$keys, Decoder_Float:$values,
                        Decoder_Index:$positions, Decoder_Index:$key_positions,
-                       Optional<Decoder_Float>:$sinks, F64Attr:$scale, BoolAttr:$causal, OptionalAttr<I64Attr>:$window);
+                       Optional<Decoder_Float>:$sinks, F64Attr:$scale, BoolAttr:$causal, OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<F64Attr>:$softcap);
   let hasVerifier = 1;
 }
 
@@ -297,6 +309,25 @@ def Decoder_ScaleOp : Decoder_Op<"scale", [Rowwise, PartialLinear]> {
     * the factor is finite.
   }];
   let arguments = (ins Decoder_Float:$input, F64Attr:$factor);
+  let hasVerifier = 1;
+}
+
+def Decoder_SoftcapOp : Decoder_Op<"softcap", [Rowwise]> {
+  let summary = "cap * tanh(x / cap)";
+  let description = [{
+    Keeps every element within -cap and cap; not linear, so the value owes no
+    sum.
+
+    Example:
+
+    ```mlir
+    %y = decoder.softcap %x {cap = 30.0 : f64} : (tensor<?x128xbf16>) -> tensor<?x128xbf16>
+    ```
+
+    Constraints:
+    * the cap is finite and positive.
+  }];
+  let arguments = (ins Decoder_Float:$input, F64Attr:$cap);
   let hasVerifier = 1;
 }
 

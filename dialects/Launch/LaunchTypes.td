@@ -58,6 +58,7 @@ def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of pl
   I32EnumAttrCase<"RowScale", 23, "row_scale">,
   I32EnumAttrCase<"AddExpertBias", 24, "add_expert_bias">,
   I32EnumAttrCase<"LatentAttention", 25, "latent_attention">,
-  I32EnumAttrCase<"Indexer", 26, "indexer">]>;
+  I32EnumAttrCase<"Indexer", 26, "indexer">,
+  I32EnumAttrCase<"Softcap", 27, "softcap">]>;
 
 #endif // LAYLINE_LAUNCH_TYPES

@@ -48,7 +48,8 @@ static RoleSpec list(StringLiteral name, Takes takes, Element element,
 
 static constexpr StringLiteral kColumns = "columns", kRouting = "routing",
                                kSinks = "attention_sinks",
-                               kLatent = "latent_attention";
+                               kLatent = "latent_attention",
+                               kSoftcap = "softcap";
 
 static constexpr auto kInteger = Element::Integer;
 static constexpr auto kAny = Element::Any;
@@ -84,6 +85,7 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
        {{"scale", A::Number},
         {"causal", A::Bool},
         {"window", A::Integer, true},
+        {"softcap", A::Number, true, kSoftcap},
         {"heads", A::Integer},
         {"kv_heads", A::Integer}},
        !collective,
@@ -148,6 +150,7 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
        !collective,
        isExtern,
        kLatent},
+      {{input, output}, {{"cap", A::Number}}, !collective, !isExtern, kSoftcap},
   }};
 }
 

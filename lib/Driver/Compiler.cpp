@@ -131,6 +131,7 @@ bool Compiler::readConfig() {
 
   result.assumptions = config.assumptions;
   result.modelType = config.modelType;
+  result.blockTemplate = blockStructureName(config.block).str();
   result.layers = config.layers;
   result.hidden = config.hidden;
   result.heads = config.heads;

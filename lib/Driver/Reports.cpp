@@ -5,6 +5,7 @@
 #include "layline/Planning/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -257,13 +258,17 @@ std::string layline::printDecisions(const CompileRequest &request,
   llvm::raw_string_ostream os(text);
   os << "{\"schema\": \"layline.decisions\", \"version\": {\"major\": 1, "
         "\"minor\": 0},\n";
-  os << "\"model_type\": \"" << result.modelType
-     << "\", \"layers\": " << result.layers << ", \"tp\": " << request.tp
-     << ", \"cp\": " << request.cp << ", \"cp_split\": \""
-     << (request.cp > 1 ? request.cpSplit : "none")
+  os << "\"model_type\": \"" << result.modelType << "\", \"template\": \""
+     << result.blockTemplate << "\", \"layers\": " << result.layers
+     << ", \"tp\": " << request.tp << ", \"cp\": " << request.cp
+     << ", \"cp_split\": \"" << (request.cp > 1 ? request.cpSplit : "none")
      << "\", \"cards\": " << request.tp * request.cp
      << ", \"attention_tp\": " << request.tp << ", \"target\": \""
      << request.target << "\",\n";
+  os << "\"assumptions\": "
+     << llvm::formatv("{0}",
+                      llvm::json::Value(llvm::json::Array(result.assumptions)))
+     << ",\n";
   {
     Lines lines(os, "variants");
     for (size_t index = 0; index < result.variants.size(); ++index)

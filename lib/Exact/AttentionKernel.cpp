@@ -34,6 +34,7 @@ Tensor attend(const KernelCall &call, const Head &head) {
   // Windows are longer than a run; so the function knows the mask's kind too.
   Hasher function("attention");
   function.add(call.attrs().factor)
+      .add(call.attrs().softcap)
       .add(uint64_t(call.attrs().isCausal))
       .add(uint64_t(call.attrs().window.value_or(-1)));
   LocalTensor::Data data(rows * valueWidth);

@@ -52,7 +52,9 @@ void DimClasses::joinWeight(size_t program, const Op &op) {
     Hasher key("weight dimension");
     key.add(stored.key).add(own);
     if (own == 0 && stored.rows)
-      key.add(uint64_t(stored.rows->begin)).add(uint64_t(stored.rows->size));
+      key.add(uint64_t(stored.rows->begin))
+          .add(uint64_t(stored.rows->size))
+          .add(uint64_t(stored.period));
     joinAs(key.digest(), node(program, op.results[0], dim));
   }
 }

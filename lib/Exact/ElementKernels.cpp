@@ -85,7 +85,7 @@ void scaleRows(KernelCall &call) {
 
 void exact::elementwiseKernel(KernelCall &call) {
   Hasher activation("activation");
-  activation.add(call.attrs().function);
+  activation.add(call.attrs().function).add(call.attrs().softcap);
   auto apply = [&](int64_t i) {
     return Hasher(activation).add(call.in(0).data()[i]).element();
   };

@@ -136,6 +136,13 @@ void Describer::weight() {
       return fail("the window of rows is not within the stored tensor");
     shape[0] = stored.rows->size;
   }
+  if (stored.period) {
+    if (!stored.rows || stored.rows->end() > stored.period ||
+        stored.shape[0] % stored.period)
+      return fail("the window of rows is not within a period of the stored "
+                  "tensor");
+    shape[0] *= stored.shape[0] / stored.period;
+  }
   if (!haveRanks({{kResult, shape.size() + stored.isStacked}}))
     return;
   const std::vector<Expr> &extents = program.values[op.results[0]].shape;

@@ -32,12 +32,15 @@ Digest signatureOf(const Program &program, const Op &op) {
   const StoredTensor &stored = attrs.weight;
   hasher.add(stored.key).add(stored.shape).add(uint64_t(stored.isStacked));
   if (stored.rows)
-    hasher.add(uint64_t(stored.rows->begin)).add(uint64_t(stored.rows->size));
+    hasher.add(uint64_t(stored.rows->begin))
+        .add(uint64_t(stored.rows->size))
+        .add(uint64_t(stored.period));
   for (const std::string *text : {&attrs.function, &attrs.format, &attrs.from,
                                   &attrs.to, &attrs.plane, &attrs.groupScore})
     hasher.add(*text);
-  for (double number : {attrs.eps, attrs.weightOffset, attrs.factor,
-                        attrs.alpha, attrs.upOffset, attrs.limit.value_or(0)})
+  for (double number :
+       {attrs.eps, attrs.weightOffset, attrs.factor, attrs.alpha,
+        attrs.upOffset, attrs.limit.value_or(0), attrs.softcap})
     hasher.add(number);
   if (attrs.rope)
     addRope(*attrs.rope, hasher);

@@ -81,11 +81,14 @@ void exact::weightKernel(KernelCall &call) {
   const StoredTensor &stored = call.attrs().weight;
   Hasher source("weight");
   source.add(stored.key).add(uint64_t(stored.isStacked));
-  int64_t begin = stored.rows ? stored.rows->begin : 0;
   size_t rowDim = stored.isStacked;
   generate(call, [&](std::vector<int64_t> &labels) {
-    if (rowDim < labels.size())
-      labels[rowDim] += begin;
+    if (rowDim < labels.size() && stored.rows) {
+      int64_t &row = labels[rowDim];
+      int64_t size = stored.rows->size;
+      row = stored.period ? row / size * stored.period + row % size : row;
+      row += stored.rows->begin;
+    }
     return hashed(source, labels);
   });
 }

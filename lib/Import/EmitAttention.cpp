@@ -69,7 +69,9 @@ Emitter::Branch Emitter::attention(Value x) {
       builder, at("attention"), q.getType(), q, keys, values, positions,
       keyPositions, has(Weight::Sinks) ? weight(Weight::Sinks) : Value(),
       builder.getF64FloatAttr(config.attentionScale), builder.getBoolAttr(true),
-      window ? builder.getI64IntegerAttr(window) : IntegerAttr());
+      window ? builder.getI64IntegerAttr(window) : IntegerAttr(),
+      config.attentionSoftcap ? builder.getF64FloatAttr(config.attentionSoftcap)
+                              : FloatAttr());
   Value merged = d::MergeHeadsOp::create(builder, at("attention"),
                                          rows(config.qDim()), core);
   return {linear(merged, Weight::O, std::nullopt),

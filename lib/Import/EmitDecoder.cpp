@@ -77,7 +77,9 @@ Value Emitter::logits(Value x) {
   Value scores =
       d::LogitsOp::create(builder, at("logits"), rows(config.vocab), x, head);
   scores = addBias(scores, Weight::LmHeadBias);
-  return recorded(scale(scores, config.logitsScale, "logits_scale"), "logits");
+  scores = scale(scores, config.logitsScale, "logits_scale");
+  return recorded(softcap(scores, config.logitsSoftcap, "logits_softcap"),
+                  "logits");
 }
 
 OwningOpRef<ModuleOp> Emitter::emit(const ProgramSource &source) {

@@ -19,9 +19,10 @@ Value Emitter::weight(Weight which) {
   DenseI64ArrayAttr window;
   if (!stored.isWholeTensor())
     window = builder.getDenseI64ArrayAttr({stored.rowBegin, stored.rowEnd});
-  return d::WeightOp::create(builder, at(weightName(which)),
-                             RankedTensorType::get(shape, element),
-                             stored.tensor, storedShape, window);
+  return d::WeightOp::create(
+      builder, at(weightName(which)), RankedTensorType::get(shape, element),
+      stored.tensor, storedShape, window,
+      stored.period ? builder.getI64IntegerAttr(stored.period) : IntegerAttr());
 }
 
 Value Emitter::norm(Value x, Weight which, std::optional<Weight> bias,
@@ -54,6 +55,13 @@ Value Emitter::addBias(Value x, Weight bias) {
     return x;
   return d::AddBiasOp::create(builder, at(weightName(bias)), x.getType(), x,
                               weight(bias));
+}
+
+Value Emitter::softcap(Value x, double cap, const Twine &name) {
+  if (cap == 0)
+    return x;
+  return d::SoftcapOp::create(builder, at(name), x.getType(), x,
+                              builder.getF64FloatAttr(cap));
 }
 
 Value Emitter::scale(Value x, double factor, const Twine &name) {

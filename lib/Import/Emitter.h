@@ -106,6 +106,8 @@ private:
   decoder::LinearOp linear(Value x, Weight weight, std::optional<Weight> bias);
   /// Adds a bias, if there is that one.
   Value addBias(Value x, Weight bias);
+  /// cap * tanh(x / cap), unless the cap is 0: none.
+  Value softcap(Value x, double cap, const llvm::Twine &name);
   /// Multiplies, unless by 1.
   Value scale(Value x, double factor, const llvm::Twine &name);
 

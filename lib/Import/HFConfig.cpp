@@ -54,6 +54,8 @@ constexpr UnsupportedKey kUnsupportedKeys[] = {
     {"logit_scale", 1, "scaled logits"},
     {"lm_head_bias", kNone, "a bias of lm_head"},
     {"use_qk_norm", kNone, "a q/k norm that the family does not have"},
+    {"qk_layernorm", kNone, "a q/k norm that the family does not have"},
+    {"use_bidirectional_attention", kNone, "attention to later tokens"},
     {"alibi", kNone, "ALiBi positions"},
     {"use_parallel_residual", kNone, "parallel attention and MLP"},
     {"parallel_attn", kNone, "parallel attention and MLP"},
@@ -85,18 +87,24 @@ public:
 private:
   void checkArchitecture();
   void checkUnsupportedKeys();
+  using Paths = HFConfigFields::Paths;
+
+  void readQuantization();
   void readSizes();
+  void readIntermediate();
+  void readMaxPositions();
   void readStructure();
   void readHeads();
   void readBiases();
   bool readBias(const BiasRule &rule);
   void readActivation();
   void readElementType();
-  void nameTensors();
+  void dropAbsentTensors();
   void checkTotalSize();
 
   HFConfigFields &fields;
   const Family &family;
+  bool isQuantized = false;
 };
 
 void ConfigReader::checkArchitecture() {
@@ -110,18 +118,8 @@ void ConfigReader::checkArchitecture() {
 }
 
 void ConfigReader::checkUnsupportedKeys() {
-  for (StringRef key : {"quantization_config", "compression_config"})
-    if (fields.has(key)) {
-      std::string method = (key + ".quant_method").str();
-      fields.refuse(key,
-                    "found quantized weights" +
-                        (fields.has(method)
-                             ? " (quant_method " + fields.describe(method) + ")"
-                             : std::string()) +
-                        ", expected bfloat16, float16 or float32 weights");
-    }
   for (const UnsupportedKey &entry : kUnsupportedKeys) {
-    if (!fields.has(entry.key))
+    if (!fields.has(entry.key) || llvm::is_contained(family.ownKeys, entry.key))
       continue;
     const llvm::json::Value &value = *fields.find(entry.key);
     std::optional<double> number = value.getAsNumber();
@@ -133,14 +131,79 @@ void ConfigReader::checkUnsupportedKeys() {
   }
 }
 
+/// Weights that are stored in a narrow format are planned as what the model
+/// computes with. A plan says nothing about their scales: it cannot run them.
+void ConfigReader::readQuantization() {
+  for (StringRef key : {"quantization_config", "compression_config"}) {
+    if (!fields.has(key))
+      continue;
+    std::string path = (key + ".quant_method").str();
+    StringRef stored;
+    if (key == "quantization_config" && fields.has(path)) {
+      std::string method = fields.optionalString({path}).value_or("");
+      stored = llvm::StringSwitch<StringRef>(method)
+                   .Case("fp8", "fp8 with scales beside them")
+                   .Case("mxfp4", "mxfp4 in blocks with scales beside them")
+                   .Default("");
+    }
+    if (stored.empty())
+      return fields.refuse(
+          key, "found quantized weights" +
+                   (fields.has(path)
+                        ? " (quant_method " + fields.describe(path) + ")"
+                        : std::string()) +
+                   ", expected quant_method fp8 or mxfp4, or bfloat16, float16 "
+                   "or float32 weights");
+    isQuantized = true;
+    std::string block;
+    if (fields.has("quantization_config.weight_block_size")) {
+      std::vector<int64_t> sizes = fields.optionalIntegers(
+          "quantization_config.weight_block_size", IntegerRange());
+      for (int64_t size : sizes)
+        block += (block.empty() ? ", one for each block of " : " x ") +
+                 std::to_string(size);
+    }
+    config.assumptions.push_back(
+        ("weights are stored as " + stored + block +
+         ": the plan describes them in the element type that the model "
+         "computes with, and 'layline run' does not read them")
+            .str());
+  }
+}
+
 void ConfigReader::readSizes() {
   config.layers = fields.integer(family.keys.layers, {1, 10000});
   config.hidden = fields.integer(family.keys.hidden);
   config.vocab = fields.integer({"vocab_size"});
-  config.intermediate = fields.integer(family.keys.intermediate);
-  config.maxPositions = fields.integer(family.keys.maxPositions);
+  readIntermediate();
+  readMaxPositions();
   config.tieWordEmbeddings =
       fields.flag({"tie_word_embeddings"}, family.tieWordEmbeddings);
+}
+
+void ConfigReader::readIntermediate() {
+  Paths keys = family.keys.intermediate;
+  if (family.intermediate == WhenAbsent::Require) {
+    config.intermediate = fields.integer(keys);
+    return;
+  }
+  config.intermediate = fields.optionalInteger(keys).value_or(
+      std::min(4 * config.hidden, kMaxSize));
+}
+
+void ConfigReader::readMaxPositions() {
+  Paths keys = family.keys.maxPositions;
+  if (family.maxPositions == 0) {
+    config.maxPositions = fields.integer(keys);
+    return;
+  }
+  std::optional<int64_t> given = fields.optionalInteger(keys);
+  config.maxPositions = given.value_or(family.maxPositions);
+  if (!given)
+    config.assumptions.push_back(("no '" + keys.front() +
+                                  "': " + Twine(family.maxPositions) +
+                                  ", as HF has it for this family")
+                                     .str());
 }
 
 void ConfigReader::readStructure() {
@@ -194,7 +257,7 @@ void ConfigReader::readHeads() {
 
 bool ConfigReader::readBias(const BiasRule &rule) {
   if (rule.when == BiasRule::When::ByKey)
-    return fields.flag({rule.key}, false);
+    return fields.flag({rule.key}, rule.whenAbsent);
   return rule.when == BiasRule::When::Always;
 }
 
@@ -204,7 +267,8 @@ void ConfigReader::readBiases() {
   config.mlpBias = readBias(family.mlpBias);
 
   for (StringRef key : {"attention_bias", "mlp_bias"}) {
-    if (family.qkvBias.reads(key) || family.mlpBias.reads(key))
+    if (family.qkvBias.reads(key) || family.mlpBias.reads(key) ||
+        llvm::is_contained(family.ownKeys, key))
       continue;
     if (fields.flag({key}, false))
       fields.refuse(key, Twine("found boolean true, expected false or nothing: "
@@ -230,15 +294,16 @@ void ConfigReader::readActivation() {
       llvm::StringSwitch<std::optional<Activation>>(*name)
           .Case("silu", Activation::SiLU)
           .Case("gelu", Activation::GELU)
-          .Case("gelu_pytorch_tanh", Activation::GELUTanh)
+          // Two spellings of one formula in HF.
+          .Cases({"gelu_pytorch_tanh", "gelu_new"}, Activation::GELUTanh)
           .Case("relu", Activation::ReLU)
           .Default(std::nullopt);
   if (!activation) {
     StringRef key = *llvm::find_if(
         family.keys.activation, [&](StringRef key) { return fields.has(key); });
     return fields.refuse(key, "found " + fields.describe(key) +
-                                  ", expected gelu, gelu_pytorch_tanh, relu "
-                                  "or silu");
+                                  ", expected gelu, gelu_new, "
+                                  "gelu_pytorch_tanh, relu or silu");
   }
   config.activation = *activation;
 }
@@ -248,6 +313,12 @@ void ConfigReader::readElementType() {
       fields.optionalString({"dtype", "torch_dtype"});
   if (fields.failed())
     return;
+  if (!name && isQuantized) {
+    config.dtype = ElementType::BFloat16;
+    config.assumptions.push_back("no 'dtype' or 'torch_dtype' beside a "
+                                 "quantization_config: bfloat16");
+    return;
+  }
   if (!name) {
     config.dtype = ElementType::Float32;
     config.assumptions.push_back("no 'dtype' or 'torch_dtype': float32, as HF "
@@ -267,24 +338,29 @@ void ConfigReader::readElementType() {
   config.dtype = *type;
 }
 
-/// The family's names less those of weights that this config switches off.
-void ConfigReader::nameTensors() {
-  config.tensorNames = family.tensorNames;
-  auto nameOf = [&](Weight weight) -> std::string & {
-    return config.tensorNames[static_cast<unsigned>(weight)];
-  };
-  auto drop = [&](std::initializer_list<Weight> weights) {
+/// Takes out the names of weights that this config does not have.
+void ConfigReader::dropAbsentTensors() {
+  auto drop = [&](bool isAbsent, std::initializer_list<Weight> weights) {
     for (Weight weight : weights)
-      nameOf(weight).clear();
+      if (isAbsent)
+        config.tensorName(weight).clear();
   };
-  if (!config.qkvBias)
-    drop({Weight::QBias, Weight::KBias, Weight::VBias});
-  if (!config.oBias)
-    drop({Weight::OBias});
-  if (!config.mlpBias)
-    drop({Weight::GateBias, Weight::UpBias, Weight::DownBias});
+  drop(!config.qkvBias, {Weight::QBias, Weight::KBias, Weight::VBias});
+  drop(!config.oBias, {Weight::OBias});
+  drop(!config.mlpBias, {Weight::GateBias, Weight::UpBias, Weight::DownBias});
+  drop(!config.gatedMlp, {Weight::Gate, Weight::GateBias});
+  drop(!readBias(family.lmHeadBias), {Weight::LmHeadBias});
+  drop(config.qkNorm == QKNorm::None, {Weight::QNorm, Weight::KNorm});
+  drop(config.block != BlockStructure::PostNorm &&
+           config.block != BlockStructure::Sandwich,
+       {Weight::AttnBranchNorm, Weight::MlpBranchNorm});
+  drop(config.block == BlockStructure::PostNorm,
+       {Weight::InputNorm, Weight::InputNormBias});
+  drop(config.block == BlockStructure::PostNorm ||
+           config.block == BlockStructure::ParallelOneNorm,
+       {Weight::MlpNorm, Weight::MlpNormBias});
   if (config.tieWordEmbeddings)
-    nameOf(Weight::LmHead) = nameOf(Weight::Embedding);
+    config.tensorName(Weight::LmHead) = config.tensorName(Weight::Embedding);
 }
 
 /// Bytes of all weights, in any element type, must fit in 63 bits: later
@@ -316,19 +392,23 @@ void ConfigReader::read() {
   config.modelType = family.modelType;
   checkArchitecture();
   checkUnsupportedKeys();
+  readQuantization();
   readSizes();
   readStructure();
   readHeads();
   readBiases();
   readActivation();
   readElementType();
+  config.tensorNames = family.tensorNames;
+  if (!fields.failed() && family.readOwn)
+    family.readOwn(fields, config);
   if (!fields.failed())
     readRope(fields, family, config);
   if (!fields.failed())
     readLayers(fields, family, config);
   if (fields.failed())
     return;
-  nameTensors();
+  dropAbsentTensors();
   checkTotalSize();
 }
 
@@ -350,6 +430,12 @@ llvm::Expected<DecoderConfig> layline::parseHFConfig(StringRef text,
 
   std::optional<std::string> modelType = fields.optionalString({"model_type"});
   const Family *family = modelType ? findFamily(*modelType) : nullptr;
+  for (const UnsupportedModelType &entry : unsupportedModelTypes())
+    if (modelType == entry.modelType)
+      fields.refuse("model_type", "found " + fields.describe("model_type") +
+                                      ": not supported: " + entry.reason +
+                                      "; expected one of " +
+                                      knownModelTypeList());
   if (!family)
     fields.refuse("model_type",
                   (modelType ? "found " + fields.describe("model_type")

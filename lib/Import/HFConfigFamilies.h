@@ -14,16 +14,20 @@
 
 namespace layline {
 
-/// Whether linear layers have a bias: always, never, or as a boolean key says
-/// (absent: no bias).
+class HFConfigFields;
+
+/// Whether linear layers have a bias: always, never, or as a boolean key says.
 struct BiasRule {
   enum class When { Never, Always, ByKey };
   When when = When::Never;
   const char *key = nullptr;
+  bool whenAbsent = false;
 
   static BiasRule never() { return {}; }
-  static BiasRule always() { return {When::Always, nullptr}; }
-  static BiasRule byKey(const char *key) { return {When::ByKey, key}; }
+  static BiasRule always() { return {When::Always, nullptr, true}; }
+  static BiasRule byKey(const char *key, bool whenAbsent = false) {
+    return {When::ByKey, key, whenAbsent};
+  }
   bool reads(llvm::StringRef name) const {
     return when == When::ByKey && name == key;
   }
@@ -37,6 +41,8 @@ enum class WhenAbsent { Derive, Require };
 enum class WindowRule {
   None,            ///< The family has no window.
   EveryLayer,      ///< All; absent or null: no window.
+  LayerTypes,      ///< Where `layer_types` says so; without it all but every
+                   ///< `windowPeriod`-th layer. The key is required.
   EveryLayerSet,   ///< All; null: no window; the key is required.
   WhenEnabled,     ///< All if `use_sliding_window`.
   TailWhenEnabled, ///< If `use_sliding_window`: where `layer_types` says so,
@@ -83,13 +89,24 @@ struct Family {
   Activation activation = Activation::SiLU; ///< when absent
   FusedQKV fusedQKV = FusedQKV::Stacked;
 
-  WhenAbsent kvHeads = WhenAbsent::Require; ///< Derive: as many as heads
-  WhenAbsent headDim = WhenAbsent::Derive;  ///< Derive: hidden / heads
+  WhenAbsent kvHeads = WhenAbsent::Require;      ///< Derive: as many as heads
+  WhenAbsent headDim = WhenAbsent::Derive;       ///< Derive: hidden / heads
+  WhenAbsent intermediate = WhenAbsent::Require; ///< Derive: 4 * hidden
+  int64_t maxPositions = 0; ///< when absent; 0: the key is required
   BiasRule qkvBias, oBias, mlpBias;
   bool tieWordEmbeddings = false; ///< when absent
+  BiasRule lmHeadBias;
 
   RopeStyle ropeStyle = RopeStyle::Half;
   double ropeTheta = 10000; ///< when absent
+  /// Other spellings of rope_theta and partial_rotary_factor.
+  llvm::StringRef ropeThetaKey, fractionKey;
+  /// Derive: heads rotate whole.
+  WhenAbsent rotaryFraction = WhenAbsent::Derive;
+  /// Gives the rotary width itself, where no fraction does.
+  llvm::StringRef rotaryDimKey;
+  /// The theta of layers with a window, where theirs is another.
+  llvm::StringRef slidingThetaKey;
   std::vector<RopeScalingKind> ropeScalings;
   /// Old names of longrope in `rope_scaling.type`.
   std::vector<llvm::StringRef> longRopeAliases;
@@ -97,7 +114,15 @@ struct Family {
   WhenAbsent originalMaxPositions = WhenAbsent::Derive;
 
   WindowRule window = WindowRule::None;
+  int64_t windowPeriod = 0;        ///< 0: `windowPeriodKey` gives it
+  llvm::StringRef windowPeriodKey; ///< empty: there is none
   MoeRule moe;
+  /// Keys that only this family and few others have, and what they say. Called
+  /// when sizes, structure and tensor names are known, to change them. The keys
+  /// are then not refused as ones that nobody reads.
+  std::vector<llvm::StringRef> ownKeys;
+  void (*readOwn)(HFConfigFields &fields, DecoderConfig &config) = nullptr;
+
   std::string layerPrefix = "model.layers.{layer}.";
   std::array<std::string, kNumWeights> tensorNames;
 
@@ -113,6 +138,15 @@ Family llamaFamily();
 
 // Each is in a file of its own: HFFamilies<Name>.cpp.
 void addLlamaFamilies(std::vector<Family> &families);
+void addGemmaFamilies(std::vector<Family> &families);
+void addParallelFamilies(std::vector<Family> &families);
+
+/// Whole model types that are known but not read, and what they have that is
+/// not supported yet: for messages.
+struct UnsupportedModelType {
+  llvm::StringRef modelType, reason;
+};
+llvm::ArrayRef<UnsupportedModelType> unsupportedModelTypes();
 
 /// Sorted by model_type.
 llvm::ArrayRef<Family> hfFamilies();

@@ -46,12 +46,17 @@ std::string elementPath(StringRef path, size_t index) {
 } // namespace
 
 const json::Value *HFConfigFields::find(StringRef path) const {
-  auto [outer, inner] = path.split('.');
-  const json::Value *value = text.object.get(outer);
-  if (inner.empty() || !value)
-    return value;
-  const json::Object *nested = value->getAsObject();
-  return nested ? nested->get(inner) : nullptr;
+  const json::Object *object = &text.object;
+  while (true) {
+    auto [outer, inner] = path.split('.');
+    const json::Value *value = object->get(outer);
+    if (inner.empty() || !value)
+      return value;
+    object = value->getAsObject();
+    if (!object)
+      return nullptr;
+    path = inner;
+  }
 }
 
 bool HFConfigFields::has(StringRef path) const {
@@ -130,7 +135,7 @@ void HFConfigFields::missing(Paths paths, const Twine &expected) {
   // Of the spellings in a nested object, the one whose object is there.
   StringRef shown = paths.front();
   for (StringRef path : paths)
-    if (StringRef outer = path.split('.').first; outer != path && has(outer)) {
+    if (StringRef outer = path.rsplit('.').first; outer != path && has(outer)) {
       shown = path;
       break;
     }

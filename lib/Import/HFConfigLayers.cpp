@@ -51,6 +51,7 @@ private:
   }
   void readEveryLayer();
   void readWhenEnabled();
+  void readByLayerTypes(const std::optional<std::vector<bool>> &slides);
   void readTail(const std::optional<std::vector<bool>> &slides);
 
   HFConfigFields &fields;
@@ -88,6 +89,22 @@ void WindowReader::readWhenEnabled() {
                              "transformers read differently for " +
                              family.modelType + "; expected 0 or nothing");
   setAll(window);
+}
+
+void WindowReader::readByLayerTypes(
+    const std::optional<std::vector<bool>> &slides) {
+  // Where no layer slides no window is asked for.
+  if (slides && !llvm::is_contained(*slides, true))
+    return;
+  int64_t period = family.windowPeriod;
+  if (!slides && period == 0)
+    period = fields.integer({family.windowPeriodKey});
+  int64_t window = fields.integer({"sliding_window"});
+  if (fields.failed())
+    return;
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    if (slides ? (*slides)[layer] : (layer + 1) % period != 0)
+      config.perLayer[layer].slidingWindow = window;
 }
 
 void WindowReader::readTail(const std::optional<std::vector<bool>> &slides) {
@@ -133,6 +150,8 @@ void WindowReader::read() {
     break;
   case WindowRule::TailWhenEnabled:
     return readTail(slides);
+  case WindowRule::LayerTypes:
+    return readByLayerTypes(slides);
   }
   // The other families do not read layer_types; it may repeat, not change.
   if (fields.failed() || !slides)

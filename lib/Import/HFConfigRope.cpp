@@ -10,8 +10,6 @@ using llvm::Twine;
 
 namespace {
 
-constexpr StringRef kBlocks[] = {"rope_parameters", "rope_scaling"};
-
 struct ScalingName {
   StringRef name;
   RopeScalingKind kind;
@@ -35,33 +33,49 @@ constexpr StringRef kScalingKeys[] = {
     "mscale_all_dim",  "attention_factor",
     "short_factor",    "long_factor"};
 
-/// The spellings of one RoPE value: in both blocks and, if `beside`, at the top
-/// level.
-class Spellings {
-public:
-  Spellings(StringRef key, bool beside = false) {
-    for (StringRef block : kBlocks)
-      texts.push_back((block + "." + key).str());
-    if (beside)
-      texts.push_back(key.str());
-    paths.assign(texts.begin(), texts.end());
-  }
-  operator HFConfigFields::Paths() const { return paths; }
-
-private:
-  std::vector<std::string> texts;
-  std::vector<StringRef> paths;
+/// Where the keys of one RoPE are.
+struct RopeKeys {
+  /// Objects that have any of them, the newer generation's first.
+  std::vector<StringRef> blocks;
+  /// Keys at the top level.
+  std::vector<StringRef> theta, fraction;
+  double thetaWhenAbsent = 10000;
 };
 
 class RopeReader {
 public:
   RopeReader(HFConfigFields &configFields, const Family &itsFamily,
-             DecoderConfig &result)
-      : fields(configFields), family(itsFamily), config(result) {}
+             const RopeKeys &itsKeys, DecoderConfig &result,
+             RopeConfig &itsRope)
+      : fields(configFields), family(itsFamily), keys(itsKeys), config(result),
+        rope(itsRope) {}
 
   void read();
 
 private:
+  /// The spellings of one RoPE value: in every block, then those at the top
+  /// level.
+  class Spellings {
+  public:
+    Spellings(const RopeKeys &keys, StringRef key,
+              llvm::ArrayRef<StringRef> beside) {
+      for (StringRef block : keys.blocks)
+        texts.push_back((block + "." + key).str());
+      paths.assign(texts.begin(), texts.end());
+      paths.insert(paths.end(), beside.begin(), beside.end());
+    }
+    // Paths point into texts.
+    Spellings(const Spellings &) = delete;
+    operator HFConfigFields::Paths() const { return paths; }
+
+  private:
+    std::vector<std::string> texts;
+    std::vector<StringRef> paths;
+  };
+  Spellings spell(StringRef key, llvm::ArrayRef<StringRef> beside = {}) {
+    return Spellings(keys, key, beside);
+  }
+  void readRotaryDim();
   void checkBlocks();
   RopeScalingKind readKind();
   void readFactor();
@@ -73,19 +87,21 @@ private:
 
   HFConfigFields &fields;
   const Family &family;
+  const RopeKeys &keys;
   DecoderConfig &config;
+  RopeConfig &rope;
 };
 
 /// The path of a key that one of the blocks has, for messages.
 StringRef RopeReader::blockHaving(StringRef key) const {
-  for (StringRef block : kBlocks)
+  for (StringRef block : keys.blocks)
     if (fields.has((block + "." + key).str()))
       return block;
-  return kBlocks[0];
+  return keys.blocks.front();
 }
 
 void RopeReader::checkBlocks() {
-  for (StringRef block : kBlocks) {
+  for (StringRef block : keys.blocks) {
     if (!fields.has(block))
       continue;
     const llvm::json::Object *object = fields.find(block)->getAsObject();
@@ -109,16 +125,18 @@ void RopeReader::checkBlocks() {
 }
 
 RopeScalingKind RopeReader::readKind() {
-  std::string types[] = {"rope_parameters.rope_type", "rope_parameters.type",
-                         "rope_scaling.rope_type", "rope_scaling.type"};
-  std::vector<StringRef> paths(std::begin(types), std::end(types));
+  std::vector<std::string> types;
+  for (StringRef block : keys.blocks)
+    for (StringRef key : {"rope_type", "type"})
+      types.push_back((block + "." + key).str());
+  std::vector<StringRef> paths(types.begin(), types.end());
   std::optional<std::string> type = fields.optionalString(paths);
   if (fields.failed())
     return RopeScalingKind::None;
   if (!type) {
     // HF takes a block without a type as "default" and drops its parameters.
     for (StringRef key : kScalingKeys)
-      for (StringRef block : kBlocks)
+      for (StringRef block : keys.blocks)
         if (fields.has((block + "." + key).str()))
           fields.malformed((block + ".rope_type").str(),
                            "missing beside '" + key +
@@ -155,15 +173,16 @@ RopeScalingKind RopeReader::readKind() {
 
 void RopeReader::readFactor() {
   // HF warns below 1: a context is extended, never shrunk.
-  config.rope.scaling.factor =
-      fields.number(Spellings("factor"), {1, 1e6, /*closedBelow=*/true});
+  rope.scaling.factor =
+      fields.number(spell("factor"), {1, 1e6, /*closedBelow=*/true});
 }
 
 void RopeReader::readOriginalMaxPositions() {
   // 2: longrope divides by its logarithm.
   IntegerRange range{2, kMaxSize};
-  Spellings paths("original_max_position_embeddings", /*beside=*/true);
-  RopeScaling &scaling = config.rope.scaling;
+  Spellings paths = spell("original_max_position_embeddings",
+                          {"original_max_position_embeddings"});
+  RopeScaling &scaling = rope.scaling;
   bool derive = scaling.kind != RopeScalingKind::LongRope ||
                 family.originalMaxPositions == WhenAbsent::Derive;
   if (!derive) {
@@ -186,9 +205,9 @@ void RopeReader::readOriginalMaxPositions() {
 }
 
 void RopeReader::readLlama3() {
-  RopeScaling &scaling = config.rope.scaling;
-  scaling.lowFreqFactor = fields.number(Spellings("low_freq_factor"));
-  scaling.highFreqFactor = fields.number(Spellings("high_freq_factor"));
+  RopeScaling &scaling = rope.scaling;
+  scaling.lowFreqFactor = fields.number(spell("low_freq_factor"));
+  scaling.highFreqFactor = fields.number(spell("high_freq_factor"));
   if (!fields.failed() && scaling.highFreqFactor <= scaling.lowFreqFactor) {
     std::string block = blockHaving("high_freq_factor").str();
     fields.malformed(block + ".high_freq_factor",
@@ -198,19 +217,17 @@ void RopeReader::readLlama3() {
 }
 
 void RopeReader::readYarn() {
-  RopeScaling &scaling = config.rope.scaling;
+  RopeScaling &scaling = rope.scaling;
   scaling.betaFast =
-      fields.optionalNumber(Spellings("beta_fast")).value_or(scaling.betaFast);
+      fields.optionalNumber(spell("beta_fast")).value_or(scaling.betaFast);
   scaling.betaSlow =
-      fields.optionalNumber(Spellings("beta_slow")).value_or(scaling.betaSlow);
-  scaling.truncate = fields.flag(Spellings("truncate"), scaling.truncate);
+      fields.optionalNumber(spell("beta_slow")).value_or(scaling.betaSlow);
+  scaling.truncate = fields.flag(spell("truncate"), scaling.truncate);
   NumberRange fromZero{0, 1e6, /*closedBelow=*/true};
-  scaling.mscale =
-      fields.optionalNumber(Spellings("mscale"), fromZero).value_or(0);
+  scaling.mscale = fields.optionalNumber(spell("mscale"), fromZero).value_or(0);
   scaling.mscaleAllDim =
-      fields.optionalNumber(Spellings("mscale_all_dim"), fromZero).value_or(0);
-  scaling.attentionFactor =
-      fields.optionalNumber(Spellings("attention_factor"));
+      fields.optionalNumber(spell("mscale_all_dim"), fromZero).value_or(0);
+  scaling.attentionFactor = fields.optionalNumber(spell("attention_factor"));
   if (!fields.failed() && scaling.betaFast < scaling.betaSlow) {
     std::string block = blockHaving(fields.has("rope_parameters.beta_fast") ||
                                             fields.has("rope_scaling.beta_fast")
@@ -223,27 +240,27 @@ void RopeReader::readYarn() {
 }
 
 void RopeReader::readLongRope() {
-  RopeScaling &scaling = config.rope.scaling;
-  size_t count = static_cast<size_t>(config.rope.rotaryDim / 2);
+  RopeScaling &scaling = rope.scaling;
+  size_t count = static_cast<size_t>(rope.rotaryDim / 2);
   for (auto [key, values] : {std::pair<StringRef, std::vector<double> *>(
                                  "short_factor", &scaling.shortFactor),
                              {"long_factor", &scaling.longFactor}}) {
     *values = fields.numbers((blockHaving(key) + "." + key).str(), count);
-    // Only one block is read above: the other may not say otherwise.
-    if (fields.has(("rope_parameters." + key).str()) &&
-        fields.has(("rope_scaling." + key).str()) &&
-        fields.numbers(("rope_scaling." + key).str(), count) != *values)
-      fields.malformed(("rope_parameters." + key).str(),
-                       "found other values than in 'rope_scaling." + key +
-                           "', expected the same");
+    // Only one block is read above: the others may not say otherwise.
+    for (StringRef block : keys.blocks) {
+      std::string other = (block + "." + key).str();
+      if (fields.has(other) && fields.numbers(other, count) != *values)
+        fields.malformed((blockHaving(key) + "." + key).str(),
+                         "found other values than in '" + other +
+                             "', expected the same");
+    }
   }
-  scaling.attentionFactor =
-      fields.optionalNumber(Spellings("attention_factor"));
+  scaling.attentionFactor = fields.optionalNumber(spell("attention_factor"));
 
   double ratio = static_cast<double>(config.maxPositions) /
                  static_cast<double>(scaling.originalMaxPositions);
   std::optional<double> given =
-      fields.optionalNumber(Spellings("factor"), {1, 1e6, true});
+      fields.optionalNumber(spell("factor"), {1, 1e6, true});
   scaling.factor = given.value_or(ratio);
   if (given && *given != ratio && !scaling.attentionFactor)
     config.assumptions.push_back(
@@ -252,8 +269,32 @@ void RopeReader::readLongRope() {
         "'factor', as in transformers 5");
 }
 
+void RopeReader::readRotaryDim() {
+  if (!family.rotaryDimKey.empty()) {
+    rope.rotaryDim = fields.integer({family.rotaryDimKey}, {2, config.headDim});
+    if (!fields.failed() && rope.rotaryDim % 2 != 0)
+      fields.malformed(family.rotaryDimKey, "found number " +
+                                                Twine(rope.rotaryDim) +
+                                                ", expected an even width");
+    return;
+  }
+  Spellings paths = spell("partial_rotary_factor", keys.fraction);
+  NumberRange range{0, 1};
+  std::optional<double> fraction = family.rotaryFraction == WhenAbsent::Require
+                                       ? fields.number(paths, range)
+                                       : fields.optionalNumber(paths, range);
+  if (fields.failed())
+    return;
+  rope.rotaryDim = static_cast<int64_t>(static_cast<double>(config.headDim) *
+                                        fraction.value_or(1));
+  if (rope.rotaryDim < 2 || rope.rotaryDim % 2 != 0)
+    fields.malformed(fraction ? keys.fraction.front() : "head_dim",
+                     "found a rotary width of " + Twine(rope.rotaryDim) +
+                         " in heads of " + Twine(config.headDim) +
+                         ", expected an even width of at least 2");
+}
+
 void RopeReader::read() {
-  RopeConfig &rope = config.rope;
   rope.style = family.ropeStyle;
   checkBlocks();
   if (fields.failed())
@@ -261,20 +302,12 @@ void RopeReader::read() {
 
   // 1 would give every pair one frequency, and yarn divides by its logarithm.
   rope.theta = fields
-                   .optionalNumber(Spellings("rope_theta", /*beside=*/true),
+                   .optionalNumber(spell("rope_theta", keys.theta),
                                    {1, 1e18, /*closedBelow=*/false})
-                   .value_or(family.ropeTheta);
-  std::optional<double> fraction = fields.optionalNumber(
-      Spellings("partial_rotary_factor", /*beside=*/true), {0, 1});
+                   .value_or(keys.thetaWhenAbsent);
+  readRotaryDim();
   if (fields.failed())
     return;
-  rope.rotaryDim = static_cast<int64_t>(static_cast<double>(config.headDim) *
-                                        fraction.value_or(1));
-  if (rope.rotaryDim < 2 || rope.rotaryDim % 2 != 0)
-    return fields.malformed(fraction ? "partial_rotary_factor" : "head_dim",
-                            "found a rotary width of " + Twine(rope.rotaryDim) +
-                                " in heads of " + Twine(config.headDim) +
-                                ", expected an even width of at least 2");
 
   rope.scaling.kind = readKind();
   if (fields.failed())
@@ -302,7 +335,46 @@ void RopeReader::read() {
 
 } // namespace
 
+/// One object for layers with a window and one for the others (Gemma-3), or
+/// beside the keys of the others a theta.
+static void readSlidingRope(HFConfigFields &fields, const Family &family,
+                            DecoderConfig &config) {
+  RopeKeys keys;
+  keys.fraction = {"partial_rotary_factor"};
+  bool isNested = fields.has("rope_parameters.sliding_attention") ||
+                  fields.has("rope_parameters.full_attention");
+  keys.theta = {family.slidingThetaKey};
+  if (isNested)
+    keys.blocks = {"rope_parameters.sliding_attention"};
+  config.slidingRope.emplace();
+  RopeReader(fields, family, keys, config, *config.slidingRope).read();
+  if (fields.failed())
+    return;
+  keys.theta = {"rope_theta"};
+  keys.thetaWhenAbsent = family.ropeTheta;
+  keys.blocks = {"rope_scaling"};
+  if (isNested)
+    keys.blocks.insert(keys.blocks.begin(), "rope_parameters.full_attention");
+  else
+    keys.blocks.insert(keys.blocks.begin(), "rope_parameters");
+  RopeReader(fields, family, keys, config, config.rope).read();
+}
+
 void layline::readRope(HFConfigFields &fields, const Family &family,
                        DecoderConfig &config) {
-  RopeReader(fields, family, config).read();
+  if (!family.slidingThetaKey.empty())
+    return readSlidingRope(fields, family, config);
+  RopeKeys keys;
+  // Who gives the width itself has a rotation that no key changes.
+  if (family.rotaryDimKey.empty()) {
+    keys.blocks = {"rope_parameters", "rope_scaling"};
+    keys.theta = {"rope_theta"};
+  }
+  keys.thetaWhenAbsent = family.ropeTheta;
+  keys.fraction = {"partial_rotary_factor"};
+  for (auto [list, own] : {std::pair(&keys.theta, family.ropeThetaKey),
+                           std::pair(&keys.fraction, family.fractionKey)})
+    if (!own.empty())
+      list->push_back(own);
+  RopeReader(fields, family, keys, config, config.rope).read();
 }

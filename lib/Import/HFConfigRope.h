@@ -13,8 +13,8 @@
 
 namespace layline {
 
-/// Fills `config.rope`; reads `config.headDim` and `config.maxPositions`.
-/// Faults are left in `fields`.
+/// Fills `config.rope` and `slidingRope`; reads `config.headDim` and
+/// `config.maxPositions`. Faults are left in `fields`.
 void readRope(HFConfigFields &fields, const Family &family,
               DecoderConfig &config);
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HFConfigFamilies.h"
+#include "HFConfigFields.h"
 
 using namespace layline;
 
@@ -114,6 +115,25 @@ Family qwen3() {
   return f;
 }
 
+/// Llama with a factor at every place.
+void readGranite(HFConfigFields &fields, DecoderConfig &config) {
+  config.attentionScale = fields.number({"attention_multiplier"});
+  config.embeddingScale = fields.number({"embedding_multiplier"});
+  config.residualScale = fields.number({"residual_multiplier"});
+  config.logitsScale = 1 / fields.number({"logits_scaling"});
+}
+
+/// Granite 3.
+Family granite() {
+  Family f = llamaFamily();
+  f.modelType = "granite";
+  f.architecture = "GraniteForCausalLM";
+  f.ownKeys = {"attention_multiplier", "embedding_multiplier",
+               "residual_multiplier", "logits_scaling"};
+  f.readOwn = readGranite;
+  return f;
+}
+
 Family qwen3Moe() {
   Family f = qwen3();
   f.modelType = "qwen3_moe";
@@ -135,5 +155,5 @@ Family qwen3Moe() {
 
 void layline::addLlamaFamilies(std::vector<Family> &families) {
   families.insert(families.end(), {llamaFamily(), mistral(), mixtral(), phi3(),
-                                   qwen2(), qwen3(), qwen3Moe()});
+                                   granite(), qwen2(), qwen3(), qwen3Moe()});
 }

@@ -112,6 +112,9 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
     features.insert("fused_steps");
   if (tables.hasSegments())
     features.insert("segmented_ranges");
+  if (llvm::any_of(plan.getOps<launch::WeightOp>(),
+                   [](launch::WeightOp op) { return op.getPeriod(); }))
+    features.insert("periodic_rows");
   plan.walk([&](StepOp step) {
     if (step.isTopLevel())
       addFeatures(step, features);

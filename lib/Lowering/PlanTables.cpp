@@ -117,6 +117,8 @@ FailureOr<FlatSymbolRefAttr> PlanTables::getWeight(decoder::WeightOp op) {
   Attribute key = builder.getArrayAttr(
       {op.getKeyAttr(),
        op.getRowsAttr() ? Attribute(op.getRowsAttr()) : builder.getUnitAttr(),
+       op.getPeriodAttr() ? Attribute(op.getPeriodAttr())
+                          : builder.getUnitAttr(),
        TypeAttr::get(tensor)});
   FlatSymbolRefAttr &symbol = weights[key];
   if (symbol)
@@ -125,7 +127,8 @@ FailureOr<FlatSymbolRefAttr> PlanTables::getWeight(decoder::WeightOp op) {
   symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
   make<launch::WeightOp>(Weights, op.getLoc(), name, op.getKey(),
                          op.getStoredShape(), op.getRowsAttr(),
-                         getLargestBytes(plan, tensor, 0), tensor);
+                         op.getPeriodAttr(), getLargestBytes(plan, tensor, 0),
+                         tensor);
   return symbol;
 }
 

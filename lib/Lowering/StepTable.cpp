@@ -155,6 +155,8 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .attr("causal", op.getCausalAttr());
             if (op.getWindow())
               s.attr("window", op.getWindowAttr());
+            if (op.getSoftcap())
+              s.attr("softcap", op.getSoftcapAttr());
             s.attr("heads", getDim(op.getQuery(), 1))
                 .attr("kv_heads", getDim(op.getKeys(), 1));
             return true;
@@ -271,6 +273,13 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .with("input", op.getInput())
                 .with("output", op.getResult())
                 .attr("factor", op.getFactorAttr());
+            return true;
+          })
+          .Case([&](SoftcapOp op) {
+            s.kind(StepKind::Softcap)
+                .with("input", op.getInput())
+                .with("output", op.getResult())
+                .attr("cap", op.getCapAttr());
             return true;
           })
           .Case([&](CastOp op) {

@@ -209,6 +209,8 @@ void PlanPrinter::printSharedSections() {
       json.field("stored_shape", [&] { integers(op.getStoredShape()); });
       if (op.getRows())
         json.field("rows", [&] { integers(*op.getRows()); });
+      if (op.getPeriod())
+        json.field("period", static_cast<int64_t>(*op.getPeriod()));
       if (op.isStacked()) {
         json.key("stack");
         json.object([&] {

@@ -159,6 +159,7 @@ exact::ValueId PlanProgram::readWeight(int index) {
   attrs.weight.isStacked = !weight.stackName.empty();
   if (weight.rows)
     attrs.weight.rows = Segment{weight.rows->begin, weight.rows->size};
+  attrs.weight.period = weight.period;
   exact::Op &op = program.addOp(OpKind::Weight, {}, {*value}, std::move(attrs));
   op.location = "weight " + weight.id;
   return *value;
@@ -252,6 +253,7 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
     attrs.factor = from.scale;
     attrs.isCausal = from.causal;
     attrs.window = from.window;
+    attrs.softcap = from.softcap.value_or(0);
     break;
   case StepKind::LatentAttention:
     attrs.factor = from.scale;
@@ -286,6 +288,10 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
     break;
   case StepKind::Scale:
     attrs.factor = from.factor;
+    break;
+  case StepKind::Softcap:
+    attrs.function = "softcap";
+    attrs.softcap = from.cap;
     break;
   case StepKind::Cast:
     attrs.from = runtime::dtypeName(step.arg("input").dtype);
@@ -364,6 +370,8 @@ static OpKind toKind(StepKind kind) {
     return OpKind::ConcatColumns;
   case StepKind::RowScale:
     return OpKind::RowScale;
+  case StepKind::Softcap:
+    return OpKind::Activation;
   case StepKind::Fused:
     break;
   }

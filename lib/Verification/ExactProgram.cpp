@@ -166,6 +166,7 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
         attrs.weight.isStacked = op.isStacked();
         if (auto rows = op.getRows())
           attrs.weight.rows = Segment{(*rows)[0], (*rows)[1] - (*rows)[0]};
+        attrs.weight.period = static_cast<int64_t>(op.getPeriod().value_or(0));
         return OpKind::Weight;
       })
       .Case([](EmbeddingOp) { return OpKind::Embedding; })
@@ -197,6 +198,8 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
         attrs.isCausal = op.getCausal();
         if (op.getWindow())
           attrs.window = *op.getWindow();
+        if (op.getSoftcap())
+          attrs.softcap = op.getSoftcap()->convertToDouble();
         return OpKind::Attention;
       })
       .Case([&](LatentAttentionOp op) {
@@ -243,6 +246,11 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
       .Case([&](ScaleOp op) {
         attrs.factor = op.getFactor().convertToDouble();
         return OpKind::Scale;
+      })
+      .Case([&](SoftcapOp op) {
+        attrs.function = "softcap";
+        attrs.softcap = op.getCap().convertToDouble();
+        return OpKind::Activation;
       })
       .Case([&](CastOp op) {
         auto element = [](Value value) {

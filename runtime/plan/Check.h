@@ -33,6 +33,8 @@ private:
   std::vector<std::string> lines_;
 };
 
+/// What needs a feature is only there if the plan requires it.
+void checkFeatures(const Plan &plan, Findings &findings);
 /// Ranges are what their kind says at several token counts; variants are
 /// disjoint and cover the tokens.
 void checkRanges(const Plan &plan, Findings &findings);

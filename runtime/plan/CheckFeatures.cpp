@@ -18,10 +18,21 @@ const char *featureOf(const StepAttributes &attrs, const AttributeSpec &spec) {
   return spec.feature;
 }
 
+bool isRequired(const Plan &plan, const char *feature) {
+  return std::find(plan.features.begin(), plan.features.end(), feature) !=
+         plan.features.end();
+}
+
+void checkWeight(const Plan &plan, const Weight &weight) {
+  if (weight.period != 0 && !isRequired(plan, "periodic_rows"))
+    invalid("weight '", weight.id,
+            "' has a period; 'requires' does not list the feature "
+            "'periodic_rows'");
+}
+
 void checkStep(const Plan &plan, const Variant &variant, const Step &step) {
   auto need = [&](const char *feature, const auto &...what) {
-    if (!feature || std::find(plan.features.begin(), plan.features.end(),
-                              feature) != plan.features.end())
+    if (!feature || isRequired(plan, feature))
       return;
     StepContract{plan, variant, step}.fail(
         what..., "; 'requires' does not list the feature '", feature, "'");
@@ -40,6 +51,8 @@ void checkStep(const Plan &plan, const Variant &variant, const Step &step) {
 } // namespace
 
 void checkFeatures(const Plan &plan, Findings &findings) {
+  for (const Weight &weight : plan.weights)
+    findings.of([&] { checkWeight(plan, weight); });
   for (const Variant &variant : plan.variants)
     for (const Step &step : variant.steps) {
       findings.of([&] { checkStep(plan, variant, step); });

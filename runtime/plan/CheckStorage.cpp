@@ -75,6 +75,14 @@ void checkWeight(const Plan &plan, const Weight &weight) {
               ") of a stored tensor of shape ", print(shape));
     shape[0] = weight.rows->size;
   }
+  if (weight.period != 0) {
+    if (!weight.rows || weight.rows->end() > weight.period ||
+        weight.storedShape[0] % weight.period != 0)
+      invalid("takes a window of every ", weight.period,
+              " rows of a stored tensor of shape ", print(weight.storedShape),
+              "; a window inside a period that divides its rows is expected");
+    shape[0] *= weight.storedShape[0] / weight.period;
+  }
   std::string placeholder = "{" + weight.stackName + "}";
   bool isStack = !weight.stackName.empty();
   if (isStack && weight.key.find(placeholder) == std::string::npos)
@@ -84,7 +92,7 @@ void checkWeight(const Plan &plan, const Weight &weight) {
     shape.insert(shape.begin(), weight.stackCount);
   if (shape != weight.shape)
     invalid("has shape ", print(weight.shape),
-            "; its stored shape, rows and stack make ", print(shape));
+            "; its stored shape, rows, period and stack make ", print(shape));
   if (isInteger(weight.dtype))
     invalid("has dtype ", dtypeName(weight.dtype),
             "; weights are floating-point");

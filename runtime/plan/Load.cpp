@@ -15,8 +15,9 @@ namespace layline::runtime {
 namespace {
 
 constexpr const char *kKnownFeatures[] = {
-    "kv_cache", "fused_steps",     "segmented_ranges", "columns",
-    "routing",  "attention_sinks", "latent_attention"};
+    "kv_cache",         "fused_steps",   "segmented_ranges",
+    "columns",          "routing",       "attention_sinks",
+    "latent_attention", "periodic_rows", "softcap"};
 constexpr std::int64_t kMajor = 1, kMinor = 2;
 
 // Before the schema: a newer format may look different.
@@ -53,6 +54,7 @@ bool isNewer(const nlohmann::json &document) {
 
 std::vector<std::string> checkPlan(const Plan &plan) {
   Findings findings;
+  checkFeatures(plan, findings);
   checkRanges(plan, findings);
   checkFlagKeys(plan, findings);
   checkVariants(plan, findings);

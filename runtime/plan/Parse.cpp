@@ -413,6 +413,8 @@ void parseWeights(const Cursor &list, Plan &plan, PlanNames &names) {
       std::int64_t begin = rows.at(std::size_t{0}).integer();
       weight.rows = Part{begin, rows.at(1).integer() - begin};
     }
+    if (at.has("period"))
+      weight.period = at.at("period").integer();
     if (at.has("stack")) {
       weight.stackName = at.at("stack").at("name").string();
       weight.stackCount = at.at("stack").at("count").integer();

@@ -132,7 +132,8 @@ struct Weight {
   DType dtype = DType::BF16;
   Shape storedShape;
   std::optional<Part> rows;
-  std::string stackName; ///< empty: not stacked
+  std::int64_t period = 0; ///< `rows` of every so many stored rows; 0: once
+  std::string stackName;   ///< empty: not stacked
   std::int64_t stackCount = 0;
   Shape shape;
   Layout layout;

@@ -33,7 +33,8 @@ ArgSpec inputs() {
 constexpr bool kCollective = true;
 constexpr bool kInPlace = true;
 constexpr const char *kColumns = "columns", *kRouting = "routing",
-                     *kSinks = "attention_sinks", *kLatent = "latent_attention";
+                     *kSinks = "attention_sinks", *kLatent = "latent_attention",
+                     *kSoftcap = "softcap";
 
 /// In the order of the enum and of docs/plan-format.md.
 const std::array<StepKindInfo, kStepKinds> &table() {
@@ -83,7 +84,12 @@ const std::array<StepKindInfo, kStepKinds> &table() {
         in("positions", Element::Integer),
         cache("key_positions", Element::Integer), later("sinks", kSinks),
         out("output")},
-       {{"scale"}, {"causal"}, {"window", true}, {"heads"}, {"kv_heads"}},
+       {{"scale"},
+        {"causal"},
+        {"window", true},
+        {"softcap", true, kSoftcap},
+        {"heads"},
+        {"kv_heads"}},
        false,
        false,
        checkAttention},
@@ -266,6 +272,14 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        false,
        checkIndexer,
        kLatent},
+      {StepKind::Softcap,
+       "softcap",
+       {in("input"), out("output")},
+       {{"cap"}},
+       false,
+       kInPlace,
+       checkRowwise,
+       kSoftcap},
   }};
   return kinds;
 }

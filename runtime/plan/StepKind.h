@@ -41,9 +41,10 @@ enum class StepKind : std::uint8_t {
   RowScale,
   AddExpertBias,
   LatentAttention,
-  Indexer
+  Indexer,
+  Softcap
 };
-inline constexpr std::size_t kStepKinds = 27;
+inline constexpr std::size_t kStepKinds = 28;
 
 enum class NormKind : std::uint8_t { Rms, Layer };
 enum class RopeStyle : std::uint8_t { Half, Interleaved, InterleavedToHalf };
@@ -64,6 +65,7 @@ struct StepAttributes {
   double scale = 1;
   bool causal = true;
   std::optional<std::int64_t> window;
+  std::optional<double> softcap; ///< of attention's scores
   std::int64_t heads = 0;
   std::int64_t kvHeads = 0;
   Function function = Function::Silu;
@@ -78,6 +80,7 @@ struct StepAttributes {
   double upOffset = 0;
   double factor = 1;
   std::int64_t begin = 0;
+  double cap = 0;
   std::int64_t dim = 0;
   int range = -1;
   int group = -1;

@@ -209,6 +209,39 @@ func.func @empty_window() {
 
 // -----
 
+func.func @period_without_window() {
+  // expected-error @below {{"qkv" takes a window of every 4 rows of 8, expected a window inside a period that divides the rows}}
+  %0 = decoder.weight {key = "qkv", stored_shape = array<i64: 8, 4>, period = 4} : () -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @window_beyond_its_period() {
+  // expected-error @below {{"qkv" takes a window of every 4 rows of 8}}
+  %0 = decoder.weight {key = "qkv", stored_shape = array<i64: 8, 4>, rows = array<i64: 3, 5>, period = 4} : () -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @period_that_does_not_divide() {
+  // expected-error @below {{"qkv" takes a window of every 3 rows of 8}}
+  %0 = decoder.weight {key = "qkv", stored_shape = array<i64: 8, 4>, rows = array<i64: 0, 1>, period = 3} : () -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+// One window of every four rows: two of them.
+func.func @periodic_window_of_other_size() {
+  // expected-error @below {{"qkv" has the shape [1, 4], expected [2, 4] from the stored tensor}}
+  %0 = decoder.weight {key = "qkv", stored_shape = array<i64: 8, 4>, rows = array<i64: 1, 2>, period = 4} : () -> tensor<1x4xf32>
+  return
+}
+
+// -----
+
 func.func @window_of_three() {
   // expected-error @below {{"qkv" takes the rows [0, 4, 8] of 8}}
   %0 = decoder.weight {key = "qkv", stored_shape = array<i64: 8, 4>, rows = array<i64: 0, 4, 8>} : () -> tensor<4x4xf32>
@@ -241,6 +274,24 @@ func.func @eps_nan(%x: tensor<?x4xf32>, %w: tensor<4xf32>) {
 func.func @offset_infinite(%x: tensor<?x4xf32>, %w: tensor<4xf32>) {
   // expected-error @below {{has a weight offset that is not finite}}
   %0 = decoder.norm %x, %w {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64, weight_offset = 0x7FF0000000000000 : f64} : (tensor<?x4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// Each head's weight is on the rank that has the head.
+func.func @norm_weights_of_other_heads(%x: tensor<?x8x4xf32, #grid.layout<[_, block "tp", _]>>, %w: tensor<8x4xf32, #grid.layout<[_, _]>>) {
+  // expected-error @below {{'heads'}}
+  %0 = decoder.norm %x, %w {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64} : (tensor<?x8x4xf32, #grid.layout<[_, block "tp", _]>>, tensor<8x4xf32, #grid.layout<[_, _]>>) -> tensor<?x8x4xf32, #grid.layout<[_, block "tp", _]>>
+  return
+}
+
+// -----
+
+// Heads and width, or the width: of two dimensions a weight has one.
+func.func @norm_weights_per_row(%x: tensor<?x4xf32>, %w: tensor<8x4xf32>) {
+  // expected-error @below {{dimensions}}
+  %0 = decoder.norm %x, %w {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64} : (tensor<?x4xf32>, tensor<8x4xf32>) -> tensor<?x4xf32>
   return
 }
 
@@ -323,6 +374,31 @@ func.func @positions_of_layer(%p: tensor<?xi64>) {
 //===----------------------------------------------------------------------===//
 // attention
 //===----------------------------------------------------------------------===//
+
+func.func @softcap_of_scores_zero(%q: tensor<?x8x4xf32>, %k: tensor<?x2x4xf32>, %p: tensor<?xi64>) {
+  // expected-error @below {{has the softcap 0.000000e+00, expected a positive number}}
+  %0 = decoder.attention %q, %k, %k, %p, %p {scale = 0.5 : f64, causal = true, softcap = 0.0 : f64} : (tensor<?x8x4xf32>, tensor<?x2x4xf32>, tensor<?x2x4xf32>, tensor<?xi64>, tensor<?xi64>) -> tensor<?x8x4xf32>
+  return
+}
+
+// -----
+
+func.func @softcap_infinite(%x: tensor<?x4xf32>) {
+  // expected-error @below {{has the softcap}}
+  %0 = decoder.softcap %x {cap = 0x7FF0000000000000 : f64} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+// Not linear: the sum is taken first.
+func.func @softcap_of_a_partial_value(%x: tensor<?x4xf32, #grid.layout<[_, _] owes "tp">>) {
+  // expected-error @below {{owes a sum over "tp"}}
+  %0 = decoder.softcap %x {cap = 30.0 : f64} : (tensor<?x4xf32, #grid.layout<[_, _] owes "tp">>) -> tensor<?x4xf32, #grid.layout<[_, _] owes "tp">>
+  return
+}
+
+// -----
 
 func.func @uneven_groups(%q: tensor<?x8x4xf32>, %k: tensor<?x3x4xf32>, %p: tensor<?xi64>) {
   // expected-error @below {{has 8 query heads for 3 KV heads, expected a multiple}}

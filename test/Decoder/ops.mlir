@@ -19,6 +19,8 @@ func.func @weight() {
   // CHECK: decoder.weight {key = "qkv", rows = array<i64: 64, 80>, stored_shape = array<i64: 96, 64>} : () -> tensor<16x64xbf16>
   %1 = decoder.weight {key = "qkv", stored_shape = array<i64: 96, 64>, rows = array<i64: 64, 80>} : () -> tensor<16x64xbf16>
   // A stack over the experts, of all rows or of a window.
+  // CHECK: decoder.weight {key = "by_head", period = 24 : i64, rows = array<i64: 8, 16>, stored_shape = array<i64: 96, 64>} : () -> tensor<32x64xbf16>
+  %4 = decoder.weight {key = "by_head", stored_shape = array<i64: 96, 64>, rows = array<i64: 8, 16>, period = 24} : () -> tensor<32x64xbf16>
   // CHECK: decoder.weight {key = "experts.{expert}.up", stored_shape = array<i64: 16, 64>} : () -> tensor<8x16x64xbf16>
   %2 = decoder.weight {key = "experts.{expert}.up", stored_shape = array<i64: 16, 64>} : () -> tensor<8x16x64xbf16>
   // CHECK: decoder.weight {key = "experts.{expert}.gate_up", rows = array<i64: 16, 32>, stored_shape = array<i64: 32, 64>} : () -> tensor<8x16x64xbf16>
@@ -36,7 +38,10 @@ func.func @embedding(%ids: tensor<?xi64>, %narrow: tensor<?xi32>, %table: tensor
 }
 
 // CHECK-LABEL: @norm
-func.func @norm(%x: tensor<?x64xbf16>, %h: tensor<?x4x16xbf16>, %w: tensor<64xbf16>, %b: tensor<64xbf16>, %v: tensor<16xbf16>) {
+func.func @norm(%x: tensor<?x64xbf16>, %h: tensor<?x4x16xbf16>, %w: tensor<64xbf16>, %b: tensor<64xbf16>, %v: tensor<16xbf16>, %vs: tensor<4x16xbf16>) {
+  // CHECK: decoder.norm {{.*}} : (tensor<?x4x16xbf16>, tensor<4x16xbf16>) -> tensor<?x4x16xbf16>
+  %own = decoder.norm %h, %vs {kind = #decoder.norm_kind<layer>, eps = 1.0e-6 : f64}
+    : (tensor<?x4x16xbf16>, tensor<4x16xbf16>) -> tensor<?x4x16xbf16>
   // CHECK: decoder.norm %{{.*}}, %{{.*}} {eps = 9.9999999999999995E-7 : f64, kind = #decoder.norm_kind<rms>}
   %0 = decoder.norm %x, %w {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64}
      : (tensor<?x64xbf16>, tensor<64xbf16>) -> tensor<?x64xbf16>
@@ -113,6 +118,11 @@ func.func @attention(%q: tensor<?x8x16xbf16>, %k: tensor<?x2x16xbf16>, %v: tenso
   // CHECK: decoder.attention {{.*}} {causal = true, scale = 2.500000e-01 : f64} : {{.*}} -> tensor<?x8x32xbf16>
   %0 = decoder.attention %q, %k, %v, %p, %kp {scale = 0.25 : f64, causal = true}
      : (tensor<?x8x16xbf16>, tensor<?x2x16xbf16>, tensor<?x2x32xbf16>, tensor<?xi64>, tensor<?xi64>) -> tensor<?x8x32xbf16>
+  // CHECK: decoder.attention {{.*}} {causal = true, scale = 2.500000e-01 : f64, softcap = 5.000000e+01 : f64}
+  %capped = decoder.attention %q, %k, %v, %p, %kp {scale = 0.25 : f64, causal = true, softcap = 50.0 : f64}
+    : (tensor<?x8x16xbf16>, tensor<?x2x16xbf16>, tensor<?x2x32xbf16>, tensor<?xi64>, tensor<?xi64>) -> tensor<?x8x32xbf16>
+  // CHECK: decoder.softcap %{{.*}} {cap = 3.000000e+01 : f64} : (tensor<?x8x32xbf16>
+  %element = decoder.softcap %capped {cap = 30.0 : f64} : (tensor<?x8x32xbf16>) -> tensor<?x8x32xbf16>
   // CHECK: decoder.attention {{.*}} {causal = true, scale = 2.500000e-01 : f64, window = 128 : i64}
   %1 = decoder.attention %q, %k, %v, %p, %kp {scale = 0.25 : f64, causal = true, window = 128}
      : (tensor<?x8x16xbf16>, tensor<?x2x16xbf16>, tensor<?x2x32xbf16>, tensor<?xi64>, tensor<?xi64>) -> tensor<?x8x32xbf16>

@@ -23,6 +23,8 @@ launch.plan @plan target "h200x8" dtype bf16 mesh ["tp"] = [2]
   launch.table @rope.1 frequencies [1.0] factor 1.19 above 4096 frequencies [0.5] factor 1.19
   // CHECK-NEXT: launch.weight @w0 "k" stored [96, 64] rows [0, 64] bytes 4096 : tensor<64x64xbf16, #grid.layout<[block "tp", _]>>
   launch.weight @w0 "k" stored [96, 64] rows [0, 64] bytes 4096 : tensor<64x64xbf16, #grid.layout<[block "tp", _]>>
+  // CHECK-NEXT: launch.weight @w2 "v" stored [96, 64] rows [8, 16] period 24 bytes 4096 : tensor<32x64xbf16, #grid.layout<[_, _]>>
+  launch.weight @w2 "v" stored [96, 64] rows [8, 16] period 24 bytes 4096 : tensor<32x64xbf16, #grid.layout<[_, _]>>
   launch.weight @w1 "n" stored [64] bytes 128 : tensor<64xbf16, #grid.layout<[_]>>
   // CHECK: launch.flag @f.tp group @tp key []
   launch.flag @f.tp group @tp key []
@@ -51,6 +53,8 @@ launch.plan @plan target "h200x8" dtype bf16 mesh ["tp"] = [2]
       launch.step "s1.0" all_reduce (input = %b1, output = %b2) with {group = @tp} flag @f.tp
       launch.step "s1.1" norm (input = %b2, weight = @w1, output = %b3) with {eps = 1.0e-06 : f64, norm = "rms", weight_offset = 0.0 : f64}
     }
+    // CHECK: launch.step "s3" softcap (input = %b3, output = %b3) with {cap = 3.000000e+01 : f64} on @compute
+    launch.step "s3" softcap (input = %b3, output = %b3) with {cap = 30.0 : f64} on @compute after ["s1"]
     // CHECK: launch.step "s2" cache_append (input = %b3 as tensor<?x2x32xbf16, #grid.layout<[_, _, _]>>, cache = @layer.0.key) on @compute
     launch.step "s2" cache_append (input = %b3 as tensor<?x2x32xbf16, #grid.layout<[_, _, _]>>, cache = @layer.0.key) on @compute after ["s1"]
     // CHECK-NEXT: launch.output "logits" %b3

@@ -141,9 +141,10 @@ static void printVariant(std::ostream &os, const VariantReport &variant,
 
 static void printSummary(std::ostream &os, const Arguments &arguments,
                          const Compilation &result) {
-  os << arguments.request.config << ": " << result.modelType << ", "
-     << result.layers << " layers, hidden " << result.hidden << ", "
-     << result.heads << " heads, " << result.kvHeads << " KV heads";
+  os << arguments.request.config << ": " << result.modelType << " ("
+     << result.blockTemplate << "), " << result.layers << " layers, hidden "
+     << result.hidden << ", " << result.heads << " heads, " << result.kvHeads
+     << " KV heads";
   if (result.experts)
     os << ", " << result.experts << " experts";
   os << ", " << result.dtype << "\n";

@@ -87,6 +87,8 @@ struct Compilation {
   std::string proof;     ///< proof.json
   std::vector<std::string> assumptions;
   std::string modelType;
+  /// How norms, branches and residual of a layer go together: "pre_norm", ...
+  std::string blockTemplate;
   int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, experts = 0;
   std::string dtype;
   int64_t weightBytes = 0; ///< on the rank that holds most

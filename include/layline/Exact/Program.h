@@ -85,7 +85,7 @@ enum class OpKind {
                    ///< -> [T, h, d]
   Indexer,         ///< q [T, h, d], keys [S, d], weights [T, h], positions,
                    ///< key positions -> rows [T, k], scores [T, k]
-  Activation,      ///< x -> f(x); `function`
+  Activation,      ///< x -> f(x); `function`, `softcap` of that one
   GatedActivation, ///< gate, up -> f(gate) * up; `function`
   Router,          ///< logits [T, E], bias [E]? -> ids [T, k], weights [T, k]
   Experts,         ///< x, ids, weights, gate, up, down, gate bias and up bias
@@ -133,6 +133,7 @@ struct StoredTensor {
   std::string key;
   std::vector<int64_t> shape; ///< as stored, without the expert
   std::optional<Segment> rows;
+  int64_t period = 0; ///< `rows` of every so many stored rows; 0: once
   bool isStacked = false;
 };
 
@@ -160,6 +161,7 @@ struct Attributes {
   std::string plane; ///< Cache: key, value, positions
   bool isCausal = true;
   std::optional<int64_t> window;
+  double softcap = 0; ///< Attention: of the scores, 0: none
   int64_t topK = 0;
   bool renormalize = false;
   int64_t groups = 0; ///< Router: of experts; 0: none

@@ -313,6 +313,9 @@ struct DecoderConfig {
   /// names are stored stacked along rows in that order.
   std::array<std::string, kNumWeights> tensorNames;
 
+  std::string &tensorName(Weight weight) {
+    return tensorNames[static_cast<unsigned>(weight)];
+  }
   int64_t qDim() const { return heads * headDim; }
   int64_t kvDim() const { return kvHeads * headDim; }
   bool hasMoE() const { return moe.experts > 0; }

@@ -90,6 +90,14 @@ template <typename T> void scale(RankContext<T> &context, const Step &step) {
     output.data[i] = input.data[i] * factor;
 }
 
+template <typename T> void softcap(RankContext<T> &context, const Step &step) {
+  auto input = context.floats(step.arg("input"));
+  auto output = context.floats(step.arg("output"));
+  auto cap = static_cast<T>(step.attrs.cap);
+  for (std::int64_t i = 0, n = output.count(); i < n; ++i)
+    output.data[i] = applySoftcap(cap, input.data[i]);
+}
+
 // The engine has one floating-point and one integer type: a cast between
 // storage types moves the value unchanged.
 template <typename T> void cast(RankContext<T> &context, const Step &step) {
@@ -112,6 +120,7 @@ LAYLINE_INSTANTIATE(add)
 LAYLINE_INSTANTIATE(addBias)
 LAYLINE_INSTANTIATE(mul)
 LAYLINE_INSTANTIATE(scale)
+LAYLINE_INSTANTIATE(softcap)
 LAYLINE_INSTANTIATE(cast)
 LAYLINE_INSTANTIATE(slice)
 

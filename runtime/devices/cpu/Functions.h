@@ -27,6 +27,11 @@ template <typename T> T applyFunction(Function function, T x) {
   return x;
 }
 
+/// Keeps x within -cap and cap.
+template <typename T> T applySoftcap(T cap, T x) {
+  return cap * std::tanh(x / cap);
+}
+
 } // namespace layline::runtime
 
 #endif // LAYLINE_RUNTIME_DEVICES_CPU_FUNCTIONS_H

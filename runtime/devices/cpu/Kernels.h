@@ -39,6 +39,7 @@ LAYLINE_KERNEL(add);
 LAYLINE_KERNEL(addBias);
 LAYLINE_KERNEL(mul);
 LAYLINE_KERNEL(scale);
+LAYLINE_KERNEL(softcap);
 LAYLINE_KERNEL(cast);
 LAYLINE_KERNEL(slice);
 // ColumnKernels.cpp

@@ -2,6 +2,7 @@
 #ifndef LAYLINE_RUNTIME_DEVICES_CPU_SOFTMAX_H
 #define LAYLINE_RUNTIME_DEVICES_CPU_SOFTMAX_H
 
+#include "devices/cpu/Functions.h"
 #include "plan/Error.h"
 #include "plan/StepKind.h"
 
@@ -19,8 +20,9 @@ inline bool isVisible(const StepAttributes &attrs, std::int64_t position,
          (!attrs.window || position - key < *attrs.window);
 }
 
-/// Turns the scores of one query row into weights: masked, exponentiated
-/// relative to the largest, divided by their sum. A sink is one more score.
+/// Turns the scores of one query row into weights: capped, masked,
+/// exponentiated relative to the largest, divided by their sum. A sink is one
+/// more score.
 template <typename T>
 void softmax(T *scores, const std::int64_t *keyPositions, std::int64_t keys,
              std::int64_t position, std::int64_t row,
@@ -30,6 +32,8 @@ void softmax(T *scores, const std::int64_t *keyPositions, std::int64_t keys,
   for (std::int64_t s = 0; s < keys; ++s) {
     if (!isVisible(attrs, position, keyPositions[s]))
       scores[s] = kHidden;
+    else if (attrs.softcap)
+      scores[s] = applySoftcap(static_cast<T>(*attrs.softcap), scores[s]);
     largest = std::max(largest, scores[s]);
   }
   if (largest == kHidden)

@@ -20,6 +20,22 @@ std::int64_t placeOf(std::int64_t item, const Items &items) {
   return -1;
 }
 
+/// Where rows of a weight that is a window stand in the stored tensor.
+Items storedRows(const Weight &weight, const Items &rows) {
+  std::int64_t begin = weight.rows->begin, size = weight.rows->size;
+  Items stored;
+  for (Part part : rows)
+    while (part.size > 0) {
+      // One period's window at a time; without a period it is the only one.
+      std::int64_t window = weight.period ? part.begin / size : 0;
+      std::int64_t within = part.begin - window * size;
+      std::int64_t count = std::min(part.size, size - within);
+      stored.push_back({window * weight.period + begin + within, count});
+      part = {part.begin + count, part.size - count};
+    }
+  return stored;
+}
+
 } // namespace
 
 template <typename T>
@@ -63,8 +79,7 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
       to += at * elements(shapeOf(region));
     }
     if (weight.rows)
-      for (Part &part : region[0])
-        part.begin += weight.rows->begin;
+      region[0] = storedRows(weight, region[0]);
     forEachRun(weight.storedShape, region,
                [&](std::int64_t local, std::int64_t from, std::int64_t count) {
                  if (!safetensors::convert(stored, from, count, to + local))

@@ -3,6 +3,7 @@
 #include "ConfigSource.h"
 #include "llvm/ADT/STLExtras.h"
 #include <catch2/catch.hpp>
+#include <cmath>
 
 using namespace layline;
 using namespace layline::test;
@@ -108,6 +109,72 @@ TEST_CASE("what sets each family apart") {
     CHECK(c.moe.intermediate == 32);
     CHECK(c.moe.renormalize);
   }
+  SECTION("gemma2: norms on both sides, caps, a scaled embedding") {
+    DecoderConfig c = ConfigSource("gemma2").config();
+    CHECK(c.block == BlockStructure::Sandwich);
+    CHECK(c.norm.kind == NormKind::RMS);
+    CHECK(c.norm.weightOffset == 1);
+    CHECK(c.activation == Activation::GELUTanh);
+    CHECK(c.attentionScale == Approx(1 / std::sqrt(24.0)).epsilon(1e-15));
+    CHECK(c.attentionSoftcap == 5);
+    CHECK(c.logitsSoftcap == 8);
+    CHECK(c.embeddingScale == 8);
+    CHECK(c.perLayer[0].slidingWindow == 8);
+    CHECK(c.perLayer[1].slidingWindow == 0);
+    CHECK(c.has(Weight::AttnBranchNorm, 0));
+    CHECK(c.find(Weight::MlpNorm, 1).tensor ==
+          "model.layers.1.pre_feedforward_layernorm.weight");
+  }
+  SECTION("gemma2: caps may be null, not absent") {
+    CHECK(ConfigSource("gemma2")
+              .set("attn_logit_softcapping", nullptr)
+              .config()
+              .attentionSoftcap == 0);
+    CHECK_THAT(ConfigSource("gemma2").erase("final_logit_softcapping").error(),
+               Catch::Contains("key 'final_logit_softcapping': missing"));
+  }
+  SECTION("gemma2: the embedding's factor is a number of the model's type") {
+    // sqrt(65) = 8.0622...: between 8 and 8.0625 in bfloat16.
+    ConfigSource source("gemma2");
+    source.set("hidden_size", 65);
+    CHECK(source.config().embeddingScale == std::sqrt(65.0f));
+    CHECK(source.set("dtype", "bfloat16").config().embeddingScale == 8.0625);
+  }
+  SECTION("cohere: one norm for two branches, a weight for each head") {
+    DecoderConfig c = ConfigSource("cohere").config();
+    CHECK(c.block == BlockStructure::ParallelOneNorm);
+    CHECK(c.norm.kind == NormKind::Layer);
+    CHECK(c.qkNorm == QKNorm::PerHeadWeight);
+    CHECK(c.rope.style == RopeStyle::Interleaved);
+    CHECK(c.logitsScale == 0.25);
+    CHECK(c.find(Weight::QNorm, 0).storedRows == 8);
+    CHECK(c.find(Weight::KNorm, 0).storedRows == 4);
+    CHECK_FALSE(c.has(Weight::MlpNorm));
+    CHECK_FALSE(c.has(Weight::InputNormBias));
+    CHECK(ConfigSource("cohere").erase("use_qk_norm").config().qkNorm ==
+          QKNorm::None);
+  }
+  SECTION("phi: biases everywhere, a plain MLP") {
+    DecoderConfig c = ConfigSource("phi").config();
+    CHECK(c.block == BlockStructure::ParallelOneNorm);
+    CHECK_FALSE(c.gatedMlp);
+    CHECK(c.activation == Activation::GELUTanh); // gelu_new
+    CHECK(c.rope.rotaryDim == 4);
+    CHECK(c.has(Weight::LmHeadBias));
+    CHECK(c.has(Weight::InputNormBias, 1));
+    CHECK_FALSE(c.has(Weight::Gate));
+    CHECK_THAT(ConfigSource("phi").erase("rope_parameters").error(),
+               Catch::Contains("'partial_rotary_factor'") &&
+                   Catch::Contains("missing"));
+  }
+  SECTION("granite: a factor at every place") {
+    DecoderConfig c = ConfigSource("granite").config();
+    CHECK(c.block == BlockStructure::PreNorm);
+    CHECK(c.attentionScale == 0.2);
+    CHECK(c.embeddingScale == 6);
+    CHECK(c.residualScale == 0.22);
+    CHECK(c.logitsScale == 0.25); // logits_scaling 4 divides
+  }
   SECTION("phi3: part of a head rotates") {
     DecoderConfig c = ConfigSource("phi3").config();
     CHECK(c.headDim == 8);
@@ -153,6 +220,111 @@ TEST_CASE("published configs of the known families") {
     return layer.slidingWindow != 0;
   });
   CHECK(slides == (c.modelType == "phi3" && row.layers == 32));
+}
+
+TEST_CASE("published configs of other structures") {
+  SECTION("gemma-3-1b: a RoPE of its own for layers with a window") {
+    DecoderConfig c = model("gemma-3-1b");
+    CHECK(c.block == BlockStructure::Sandwich);
+    CHECK(c.qkNorm == QKNorm::PerHead);
+    CHECK(c.rope.theta == 1e6);
+    REQUIRE(c.slidingRope);
+    CHECK(c.slidingRope->theta == 1e4);
+    CHECK(c.slidingRope->rotaryDim == 256);
+    CHECK(c.perLayer[4].slidingWindow == 512);
+    CHECK(c.perLayer[5].slidingWindow == 0);
+    CHECK(&c.ropeOf(5) == &c.rope);
+    CHECK(&c.ropeOf(4) == &*c.slidingRope);
+    CHECK(c.attentionSoftcap == 0);
+    CHECK(c.embeddingScale == 34); // sqrt(1152) = 33.94 in bfloat16
+  }
+  SECTION("gemma-2-2b: every second layer slides, from layer 0") {
+    DecoderConfig c = model("gemma-2-2b");
+    CHECK(c.perLayer[0].slidingWindow == 4096);
+    CHECK(c.perLayer[1].slidingWindow == 0);
+    CHECK(c.attentionScale == 0.0625);
+    CHECK(c.embeddingScale == 48);
+    CHECK(c.tieWordEmbeddings);
+  }
+  SECTION("pythia-1b: q, k and v of a head side by side") {
+    DecoderConfig c = model("gpt-neox-pythia-1b");
+    CHECK(c.block == BlockStructure::ParallelTwoNorms);
+    CHECK(c.rope.rotaryDim == 64); // a quarter of 256
+    CHECK(c.qkvBias);
+    StoredWeight k = c.find(Weight::K, 3);
+    CHECK(k.tensor == "gpt_neox.layers.3.attention.query_key_value.weight");
+    CHECK(k.storedRows == 6144);
+    CHECK(k.rowBegin == 256);
+    CHECK(k.rowEnd == 512);
+    CHECK(k.period == 768);
+    CHECK(k.rows() == 2048);
+    CHECK(c.find(Weight::VBias, 3).rowBegin == 512);
+  }
+  SECTION("falcon-40b: 16 query heads, a key and a value, 8 times") {
+    DecoderConfig c = model("falcon-40b");
+    CHECK(c.block == BlockStructure::ParallelTwoNorms);
+    CHECK(c.heads == 128);
+    CHECK(c.kvHeads == 8);
+    CHECK(c.intermediate == 4 * 8192);
+    CHECK(c.maxPositions == 2048);
+    CHECK(c.tieWordEmbeddings);
+    CHECK_FALSE(c.qkvBias);
+    StoredWeight q = c.find(Weight::Q, 0), v = c.find(Weight::V, 0);
+    CHECK(q.period == 18 * 64);
+    CHECK(q.rowEnd == 16 * 64);
+    CHECK(q.rows() == 8192);
+    CHECK(v.rowBegin == 17 * 64);
+    CHECK(v.rows() == 512);
+    CHECK(c.find(Weight::InputNorm, 0).tensor ==
+          "transformer.h.0.ln_attn.weight");
+    REQUIRE(c.assumptions.size() == 1);
+  }
+  SECTION("gpt-j-6b: other keys, a rotary width of its own") {
+    DecoderConfig c = model("gpt-j-6b");
+    CHECK(c.block == BlockStructure::ParallelOneNorm);
+    CHECK(c.rope.style == RopeStyle::Interleaved);
+    CHECK(c.rope.rotaryDim == 64);
+    CHECK(c.headDim == 256);
+    CHECK(c.intermediate == 4 * 4096); // n_inner is null
+    CHECK(c.has(Weight::LmHeadBias));
+    CHECK_FALSE(c.has(Weight::OBias));
+    CHECK(c.has(Weight::DownBias, 0));
+  }
+  SECTION("stablelm-2: a pre-norm block with layer norms") {
+    DecoderConfig c = model("stablelm-2-1.6b");
+    CHECK(c.block == BlockStructure::PreNorm);
+    CHECK(c.norm.kind == NormKind::Layer);
+    CHECK(c.qkvBias);
+    CHECK_FALSE(c.oBias);
+    CHECK(c.gatedMlp);
+    CHECK(c.rope.rotaryDim == 16);
+    CHECK(c.has(Weight::MlpNormBias, 0));
+  }
+  SECTION("command-r and granite") {
+    CHECK(model("command-r-35b").qkNorm == QKNorm::None);
+    CHECK(model("command-r-35b").logitsScale == 0.0625);
+    CHECK(model("granite-3.3-2b").residualScale == 0.22);
+  }
+}
+
+TEST_CASE("quantised weights are planned as what the model computes with") {
+  DecoderConfig c =
+      ConfigSource("llama")
+          .set("dtype", "bfloat16")
+          .setRaw("quantization_config",
+                  R"({"quant_method": "fp8", "weight_block_size": [128, 128]})")
+          .config();
+  CHECK(c.dtype == ElementType::BFloat16);
+  REQUIRE(c.assumptions.size() == 1);
+  CHECK_THAT(c.assumptions.front(),
+             Catch::Contains("fp8") && Catch::Contains("128 x 128") &&
+                 Catch::Contains("'layline run' does not read them"));
+  c = ConfigSource("llama")
+          .erase("dtype")
+          .setRaw("quantization_config", R"({"quant_method": "mxfp4"})")
+          .config();
+  CHECK(c.dtype == ElementType::BFloat16);
+  CHECK(c.assumptions.size() == 2);
 }
 
 TEST_CASE("published experts and long contexts") {
@@ -238,6 +410,8 @@ TEST_CASE("activations and element types") {
 
 TEST_CASE("known model types are sorted") {
   CHECK(knownModelTypes() ==
-        std::vector<std::string>{"llama", "mistral", "mixtral", "phi3", "qwen2",
-                                 "qwen3", "qwen3_moe"});
+        std::vector<std::string>{"RefinedWeb", "cohere", "falcon", "gemma2",
+                                 "gemma3_text", "gpt_neox", "gptj", "granite",
+                                 "llama", "mistral", "mixtral", "phi", "phi3",
+                                 "qwen2", "qwen3", "qwen3_moe", "stablelm"});
 }

@@ -272,6 +272,12 @@ TEST_CASE("attention, causal and windowed, over earlier rows", "[kernels]") {
   Json attrs = {{"scale", 0.3}, {"causal", causal}};
   if (window)
     attrs["window"] = window;
+  // Low enough to bend most scores.
+  double softcap = window ? 0.2 : 0;
+  if (softcap != 0) {
+    attrs["softcap"] = softcap;
+    bench.b.require("softcap");
+  }
   attrs["heads"] = kHeads;
   attrs["kv_heads"] = kKvHeads;
   bench.b.step(
@@ -299,7 +305,10 @@ TEST_CASE("attention, causal and windowed, over earlier rows", "[kernels]") {
           for (int i = 0; i < kWidth; ++i)
             dot += q.data[(t * kHeads + h) * kWidth + i] *
                    k.data[(s * kKvHeads + h / kShare) * kWidth + i];
-          sum += e[s] = std::exp(0.3 * dot);
+          double score = 0.3 * dot;
+          if (softcap != 0)
+            score = softcap * std::tanh(score / softcap);
+          sum += e[s] = std::exp(score);
         }
         for (int s = 0; s < keys; ++s)
           for (int i = 0; i < kWidth; ++i)
@@ -331,11 +340,16 @@ TEST_CASE("activation functions, gated and not, and products", "[kernels]") {
                {{"function", name}});
   bench.b.step("mul", {{"inputs", {y, g, c}}, {"output", m}});
   bench.b.step("cast", {{"input", m}, {"output", copy}});
+  std::string s = bench.buffer({"tokens", 5}, dims);
+  bench.b.require("softcap");
+  bench.b.step("softcap", {{"input", c}, {"output", s}}, {{"cap", 0.5}});
+  bench.b.output("s", s);
   bench.b.output("y", y);
   bench.b.output("g", g);
   bench.b.output("m", copy);
-  std::vector<double> f, gated, all;
+  std::vector<double> f, gated, all, capped;
   for (int i = 0; i < 20; ++i) {
+    capped.push_back(0.5 * std::tanh(2 * u.data[i]));
     f.push_back(function(name, x.data[i]));
     gated.push_back(f.back() * u.data[i]);
     all.push_back(f.back() * gated.back() * u.data[i]);
@@ -344,6 +358,37 @@ TEST_CASE("activation functions, gated and not, and products", "[kernels]") {
   CHECK(error(engine.output("y").data, f) < kTolerance);
   CHECK(error(engine.output("g").data, gated) < kTolerance);
   CHECK(error(engine.output("m").data, all) < kTolerance);
+  CHECK(error(engine.output("s").data, capped) < kTolerance);
+}
+
+TEST_CASE("a window of every so many rows of a stored tensor", "[kernels]") {
+  // 5 groups of 4 rows; rows 1 and 2 of each are the weight.
+  auto ranks = GENERATE(1, 2, 3, 7, 16);
+  auto byRows = GENERATE(true, false);
+  Bench bench(ranks, 10);
+  Value stored = randomValue({20, 3}, 1);
+  bench.weight("stored", stored);
+  Json rows = byRows ? bench.b.block(10) : Json(),
+       columns = byRows ? Json() : bench.b.block(3);
+  std::string w = bench.b.weight("stored", {20, 3}, {rows, columns},
+                                 {{"rows", {1, 3}}, {"period", 4}});
+  bench.b.require("periodic_rows");
+  bench.begin();
+  std::string y = bench.buffer({"tokens", 3}, {nullptr, columns}, byRows);
+  bench.b.step("embedding", {{"ids", bench.ids}, {"weight", w}, {"output", y}});
+  if (byRows) {
+    std::string whole = bench.buffer({"tokens", 3}, {nullptr, nullptr});
+    bench.b.step("all_reduce", {{"input", y}, {"output", whole}},
+                 {{"group", "tp"}});
+    y = whole;
+  }
+  bench.b.output("y", y);
+  std::vector<double> expected;
+  for (int group = 0; group < 5; ++group)
+    for (int row : {1, 2})
+      for (int i = 0; i < 3; ++i)
+        expected.push_back(stored.data[(group * 4 + row) * 3 + i]);
+  CHECK(bench.run().output("y").data == expected);
 }
 
 TEST_CASE("router and experts", "[kernels]") {

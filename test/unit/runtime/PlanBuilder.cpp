@@ -95,6 +95,11 @@ void PlanBuilder::addContextAxis(std::int64_t ranks) {
                             {"reset", "epoch"}});
 }
 
+void PlanBuilder::require(const std::string &feature) {
+  plan_["version"]["minor"] = 2;
+  plan_["requires"].push_back(feature);
+}
+
 bool PlanBuilder::hasRange(const std::string &id) const {
   return std::any_of(plan_["ranges"].begin(), plan_["ranges"].end(),
                      [&](const Json &range) { return range["id"] == id; });
@@ -274,6 +279,9 @@ std::string PlanBuilder::weight(const std::string &key,
   if (extra.contains("rows"))
     entry["shape"][0] = extra["rows"][1].get<std::int64_t>() -
                         extra["rows"][0].get<std::int64_t>();
+  if (extra.contains("period"))
+    entry["shape"][0] = entry["shape"][0].get<std::int64_t>() * shape[0] /
+                        extra["period"].get<std::int64_t>();
   if (extra.contains("stack"))
     entry["shape"].insert(entry["shape"].begin(), extra["stack"]["count"]);
   entry["layout"] = {{"dims", dims}};

@@ -194,6 +194,43 @@ TEST_CASE("a plan changed in one place is refused", "[plan]") {
          p["weights"][2]["rows"] = {100, 300};
        },
        "weight 'w2': takes rows [100, 300)"},
+      {"a window beyond its period",
+       [](Json &p) {
+         p["requires"].push_back("periodic_rows");
+         p["weights"][2]["rows"] = {10, 30};
+         p["weights"][2]["period"] = 16;
+       },
+       "weight 'w2': takes a window of every 16 rows"},
+      {"a period that does not divide",
+       [](Json &p) {
+         p["requires"].push_back("periodic_rows");
+         p["weights"][2]["rows"] = {0, 4};
+         p["weights"][2]["period"] = 7;
+       },
+       "a window inside a period that divides its rows is expected"},
+      {"a period that makes another shape",
+       [](Json &p) {
+         p["requires"].push_back("periodic_rows");
+         p["weights"][2]["rows"] = {0, 4};
+         p["weights"][2]["period"] = 8;
+       },
+       "weight 'w2': has shape "},
+      {"a period without its feature",
+       [](Json &p) {
+         p["weights"][2]["rows"] = {0, 4};
+         p["weights"][2]["period"] = 8;
+       },
+       "weight 'w2' has a period; 'requires' does not list the feature "
+       "'periodic_rows'"},
+      {"a softcap without its feature",
+       [](Json &p) { step(small(p), "attention")["attrs"]["softcap"] = 5.0; },
+       "has this 'softcap'; 'requires' does not list the feature 'softcap'"},
+      {"a softcap of nothing",
+       [](Json &p) {
+         p["requires"].push_back("softcap");
+         step(small(p), "attention")["attrs"]["softcap"] = 0;
+       },
+       "softcap"},
       {"a shape that is not the stored one",
        [](Json &p) { p["weights"][2]["shape"][0] = 64; },
        "weight 'w2': has shape [64, 64]"},
