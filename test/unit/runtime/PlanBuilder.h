@@ -22,8 +22,6 @@ public:
 
   /// A second axis "cp" behind "tp", with group and flag: a plan of format 1.1.
   void addContextAxis(std::int64_t ranks);
-  /// Uses something of format 1.2.
-  void require(const std::string &feature);
 
   /// Adds to what the plan requires of its reader.
   void require(const std::string &feature) {
