@@ -3,10 +3,11 @@
 that names the file and the tensor. Numbers that differ: exit 1.
 """
 
+import json
 import struct
 
-from layline_tests import (GOLDEN, Test, each, read_safetensors, read_tensors, write_safetensors,
-                           write_tensors)
+from layline_tests import (GOLDEN, Test, each, read_json, read_safetensors, read_tensors,
+                           write_safetensors, write_tensors)
 
 test = Test()
 MODEL = GOLDEN / "qwen3"  # has a cached prefix
@@ -120,6 +121,22 @@ expect_good(test.run("run", PLAN, "--weights", first, "--weights", second, "--in
                      "--check", RECORD, "--precision", "f64"), "two shards")
 unusable(run(first), "one shard of two", "tensor")
 unusable(run(GOLDEN / "llama" / "model.safetensors"), "weights of another model", "_norm.weight")
+
+# ---- Quantised weights ------------------------------------------------------
+# Planned with a note, and not read: the first such tensor is named.
+config = dict(read_json(MODEL / "config.json"), dtype="bfloat16", quantization_config={
+    "quant_method": "fp8", "weight_block_size": [128, 128]})
+(test.out / "fp8.json").write_text(json.dumps(config))
+done = test.run("compile", test.out / "fp8.json", "--tp", 4, "--tokens", "1:64", "-o",
+                test.out / "fp8")
+note = "weights are stored as fp8 with scales beside them, one for each block of 128 x 128"
+test.expect(done.status == 0 and f"note: {note}" in done.stdout, "fp8 weights are planned", done)
+test.expect(any(note in a for a in read_json(test.out / "fp8" / "decisions.json")["assumptions"]),
+            "decisions.json says so")
+narrow = edit(WEIGHTS, "fp8 weights", lambda t: t.update(
+    {Q: ["F8_E4M3", t[Q][1], t[Q][2][:len(t[Q][2]) // 4]]}))
+unusable(run(narrow, plan=test.out / "fp8"), "fp8 weights are not run", Q, "dtype F8_E4M3",
+         "expected")
 
 # ---- Inputs -----------------------------------------------------------------
 unusable(run(record=WEIGHTS), "weights as input", "model.safetensors", "input_ids")

@@ -77,6 +77,28 @@ void test::findScaleChanged(FaultFinder &finder) {
   });
 }
 
+void test::findSoftcapChanged(FaultFinder &finder) {
+  finder.forEach<d::AttentionOp>([&](d::AttentionOp op) {
+    if (op.getSoftcap() && op.getWindow() != std::optional<uint64_t>(1))
+      finder.addPlace(
+          [=]() mutable { op.setSoftcapAttr(scaled(op.getSoftcapAttr(), 2)); });
+  });
+  finder.forEach<d::SoftcapOp>([&](d::SoftcapOp op) {
+    finder.addPlace(
+        [=]() mutable { op.setCapAttr(scaled(op.getCapAttr(), 2)); });
+  });
+}
+
+void test::findSoftcapLost(FaultFinder &finder) {
+  finder.forEach<d::AttentionOp>([&](d::AttentionOp op) {
+    if (op.getSoftcap() && op.getWindow() != std::optional<uint64_t>(1))
+      finder.addPlace([=]() mutable { op.removeSoftcapAttr(); });
+  });
+  finder.forEach<d::SoftcapOp>([&](d::SoftcapOp op) {
+    finder.addPlace([=]() mutable { bypass(op, op.getInput()); });
+  });
+}
+
 void test::findRopeStyleChanged(FaultFinder &finder) {
   finder.forEach<d::RopeOp>([&](d::RopeOp op) {
     // Of two features there is one pair in either style.

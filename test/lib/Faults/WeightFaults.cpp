@@ -58,6 +58,21 @@ void test::findFusedQkvSlice(FaultFinder &finder) {
   });
 }
 
+void test::findPeriodicRowsTakenStacked(FaultFinder &finder) {
+  finder.forEach<d::WeightOp>([&](d::WeightOp op) {
+    if (!op.getPeriod())
+      return;
+    int64_t periods = op.getStoredShape()[0] / int64_t(*op.getPeriod());
+    // Of one period the two are the same.
+    if (periods > 1)
+      finder.addPlace([=]() mutable {
+        ArrayRef<int64_t> rows = *op.getRows();
+        op.setRows(SmallVector<int64_t>{rows[0] * periods, rows[1] * periods});
+        op.removePeriodAttr();
+      });
+  });
+}
+
 static bool isSameTensor(d::WeightOp a, d::WeightOp b) {
   return a.getKey() == b.getKey() && a.getRowsAttr() == b.getRowsAttr();
 }

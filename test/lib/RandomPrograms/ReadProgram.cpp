@@ -2,6 +2,7 @@
 #include "RandomPrograms.h"
 #include <cmath>
 #include <sstream>
+#include <tuple>
 
 using namespace layline;
 using namespace layline::test;
@@ -137,6 +138,56 @@ static void readWeights(Reader &reader, DecoderConfig &config) {
   ofLayer(Weight::ExpertDown, "mlp.experts.{expert}.down_proj.weight");
 }
 
+/// What other families than Llama's have. Last: earlier choices keep their
+/// places on the tape.
+static void readStructure(Reader &reader, DecoderConfig &config) {
+  auto ofLayer = [&](Weight weight, const std::string &name) {
+    config.tensorName(weight) = "model.layers.{layer}." + name;
+  };
+  config.block =
+      reader.pick({BlockStructure::PreNorm, BlockStructure::PostNorm,
+                   BlockStructure::Sandwich, BlockStructure::ParallelOneNorm,
+                   BlockStructure::ParallelTwoNorms});
+  if (config.block == BlockStructure::PostNorm ||
+      config.block == BlockStructure::Sandwich) {
+    ofLayer(Weight::AttnBranchNorm, "attn_branch_norm.weight");
+    ofLayer(Weight::MlpBranchNorm, "mlp_branch_norm.weight");
+  }
+  if (config.block == BlockStructure::PostNorm)
+    config.tensorName(Weight::InputNorm).clear();
+  if (config.block == BlockStructure::PostNorm ||
+      config.block == BlockStructure::ParallelOneNorm)
+    config.tensorName(Weight::MlpNorm).clear();
+
+  config.norm.kind = reader.pick({NormKind::RMS, NormKind::Layer});
+  if (reader.flag() && config.norm.kind == NormKind::Layer)
+    for (auto [weight, bias, name] :
+         {std::tuple(Weight::InputNorm, Weight::InputNormBias, "input"),
+          {Weight::MlpNorm, Weight::MlpNormBias, "post_attention"}})
+      if (config.has(weight))
+        ofLayer(bias, std::string(name) + "_layernorm.bias");
+  if (reader.flag() && config.qkNorm == QKNorm::PerHead)
+    config.qkNorm = QKNorm::PerHeadWeight;
+  config.gatedMlp = !reader.flag();
+  if (!config.gatedMlp) {
+    config.tensorName(Weight::Gate).clear();
+    config.tensorName(Weight::GateBias).clear();
+  }
+  if (reader.flag())
+    config.fusedQKV = FusedQKV::ByKVHead;
+  config.embeddingScale = reader.pick({1.0, 6.0});
+  config.residualScale = reader.pick({1.0, 0.25});
+  config.logitsScale = reader.pick({1.0, 0.125});
+  config.attentionSoftcap = reader.pick({0.0, 5.0});
+  config.logitsSoftcap = reader.pick({0.0, 8.0});
+  if (reader.flag())
+    config.tensorName(Weight::LmHeadBias) = "lm_head.bias";
+  if (reader.flag()) {
+    config.slidingRope = config.rope;
+    config.slidingRope->theta = 1000;
+  }
+}
+
 static PlanChoice readPlan(Reader &reader) {
   PlanChoice plan;
   plan.tp = reader.size(1, 5);
@@ -158,6 +209,7 @@ RandomProgram test::readProgram(const Tape &tape) {
   readRope(reader, program.config);
   readLayers(reader, program.config);
   readWeights(reader, program.config);
+  readStructure(reader, program.config);
   return program;
 }
 
@@ -175,7 +227,16 @@ std::string test::describe(const RandomProgram &program) {
      << (c.qkvBias ? " qkv-bias" : "") << (c.oBias ? " o-bias" : "")
      << (c.mlpBias ? " mlp-bias" : "")
      << (c.qkNorm != QKNorm::None ? " qk-norm" : "")
-     << (c.tieWordEmbeddings ? " tied" : "");
+     << (c.tieWordEmbeddings ? " tied" : "") << " "
+     << blockStructureName(c.block).str()
+     << (c.norm.kind == NormKind::Layer ? " layer-norm" : "")
+     << (c.qkNorm == QKNorm::PerHeadWeight ? " weight-per-head" : "")
+     << (c.gatedMlp ? "" : " plain-mlp")
+     << (c.fusedQKV == FusedQKV::ByKVHead ? " qkv-by-kv-head" : "")
+     << " scales " << c.embeddingScale << "," << c.residualScale << ","
+     << c.logitsScale << " softcaps " << c.attentionSoftcap << ","
+     << c.logitsSoftcap << (c.slidingRope ? " sliding-rope" : "")
+     << (c.has(Weight::LmHeadBias) ? " lm-head-bias" : "");
   for (const LayerConfig &layer : c.perLayer)
     os << (layer.mlp == MlpKind::MoE ? " [moe" : " [dense") << " window "
        << layer.slidingWindow << "]";
