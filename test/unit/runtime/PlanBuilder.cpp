@@ -95,11 +95,6 @@ void PlanBuilder::addContextAxis(std::int64_t ranks) {
                             {"reset", "epoch"}});
 }
 
-void PlanBuilder::require(const std::string &feature) {
-  plan_["version"]["minor"] = 2;
-  plan_["requires"].push_back(feature);
-}
-
 bool PlanBuilder::hasRange(const std::string &id) const {
   return std::any_of(plan_["ranges"].begin(), plan_["ranges"].end(),
                      [&](const Json &range) { return range["id"] == id; });
