@@ -133,8 +133,8 @@ struct StoredTensor {
   std::string key;
   std::vector<int64_t> shape; ///< as stored, without the expert
   std::optional<Segment> rows;
-  int64_t period = 0; ///< `rows` of every so many stored rows; 0: once
   bool isStacked = false;
+  int64_t period = 0; ///< `rows` of every so many stored rows; 0: once
 };
 
 enum class InputRole {
