@@ -14,6 +14,13 @@ using namespace layline::decoder;
 #define GET_OP_CLASSES
 #include "dialects/Decoder/DecoderOps.cpp.inc"
 
+SmallVector<int64_t> WeightOp::getStoredMatrix() {
+  SmallVector<int64_t> shape(getStoredShape().drop_front(getStoredStack()));
+  if (getTransposed())
+    std::swap(shape[0], shape[1]);
+  return shape;
+}
+
 LogicalResult WeightOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (getKey().empty())
@@ -24,29 +31,39 @@ LogicalResult WeightOp::verify() {
   ArrayRef<int64_t> stored = getStoredShape();
   if (stored.empty())
     return emitOpError("\"") << getKey() << "\" has no stored shape";
+  size_t experts = getStoredStack();
+  if (experts && StringRef(getKey()).contains("{expert}"))
+    return emitOpError("\"")
+           << getKey() << "\" has all experts and is one of each";
+  if (getTransposed() ? stored.size() != experts + 2 : stored.size() <= experts)
+    return emitOpError("\"")
+           << getKey() << "\" is stored as [" << stored << "], expected "
+           << (experts ? "experts and " : "")
+           << (getTransposed() ? "rows and columns" : "rows");
   SmallVector<int64_t> shape;
   if (isStacked()) {
     if (type.getRank() == 0)
       return emitOpError("\"") << getKey() << "\" is a stack without a count";
-    shape.push_back(type.getDimSize(0));
+    shape.push_back(experts ? stored[0] : type.getDimSize(0));
   }
-  llvm::append_range(shape, stored);
+  llvm::append_range(shape, getStoredMatrix());
+  int64_t &count = shape[isStacked()], storedRows = count;
   if (std::optional<ArrayRef<int64_t>> rows = getRows()) {
     if (rows->size() != 2 || (*rows)[0] < 0 || (*rows)[0] >= (*rows)[1] ||
-        (*rows)[1] > stored[0])
+        (*rows)[1] > storedRows)
       return emitOpError("\"")
              << getKey() << "\" takes the rows [" << *rows << "] of "
-             << stored[0] << ", expected a window [begin, end) inside";
-    shape[isStacked()] = (*rows)[1] - (*rows)[0];
+             << storedRows << ", expected a window [begin, end) inside";
+    count = (*rows)[1] - (*rows)[0];
   }
   if (std::optional<uint64_t> given = getPeriod()) {
     int64_t period = static_cast<int64_t>(*given);
-    if (!getRows() || period < (*getRows())[1] || stored[0] % period)
+    if (!getRows() || period < (*getRows())[1] || storedRows % period)
       return emitOpError("\"")
              << getKey() << "\" takes a window of every " << period
-             << " rows of " << stored[0]
+             << " rows of " << storedRows
              << ", expected a window inside a period that divides the rows";
-    shape[isStacked()] *= stored[0] / period;
+    count *= storedRows / period;
   }
   if (ArrayRef<int64_t>(shape) != type.getShape())
     return emitOpError("\"")

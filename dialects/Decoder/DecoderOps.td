@@ -36,9 +36,14 @@ def Decoder_WeightOp : Decoder_Op<"weight"> {
   let description = [{
     `key` is the tensor's name in the safetensors file and `stored_shape` its
     shape there. `rows` selects a window of its first dimension: a fused QKV
-    tensor is three weights. With a `period` the window is taken of every so
-    many rows, as where q, k and v of each head stand together. If the key contains `{expert}`, the weight is the
-    stack of that tensor over all experts, and the result has the expert in front.
+    tensor is three weights. With a `period` the window is taken of every so many
+    rows, as where q, k and v of each head stand together. If the key contains
+    `{expert}`, the weight is the stack of that tensor over all experts, and the
+    result has the expert in front.
+
+    Of a `stored_stack` one tensor has all experts, in its first dimension. A
+    `transposed` one is stored [columns, rows]. Both are seen as a weight first,
+    and rows are counted in that.
 
     Example:
 
@@ -49,20 +54,28 @@ def Decoder_WeightOp : Decoder_Op<"weight"> {
     // Eight heads of 3 * 16 rows: q, k, v.
     %v = decoder.weight {key = "gpt_neox.layers.0.attention.query_key_value.weight",
                          stored_shape = array<i64: 384, 64>, rows = array<i64: 32, 48>, period = 48} : () -> tensor<128x64xbf16>
+    // Columns of gate and up in turns.
+    %u = decoder.weight {key = "model.layers.0.mlp.experts.gate_up_proj", stored_shape = array<i64: 8, 64, 32>,
+                         stored_stack, transposed, rows = array<i64: 1, 2>, period = 2} : () -> tensor<8x16x64xbf16>
     ```
 
     Constraints:
     * the key is not empty; the result's shape is static.
-    * the result's shape is the stored one, with `rows`, `period` and the stack
-      applied.
+    * the result's shape is the stored one, with the transposition, `rows`,
+      `period` and the stack applied.
     * the window lies in the stored tensor and is not empty.
     * a period needs a window, which lies inside it, and divides the stored rows.
+    * a transposed tensor has rows and columns, and no more but the experts.
+    * a stored stack is not also one tensor of each expert.
   }];
   let arguments = (ins StrAttr:$key, DenseI64ArrayAttr:$stored_shape,
-                       OptionalAttr<DenseI64ArrayAttr>:$rows, OptionalAttr<I64Attr>:$period);
+                       OptionalAttr<DenseI64ArrayAttr>:$rows, OptionalAttr<I64Attr>:$period,
+                       UnitAttr:$stored_stack, UnitAttr:$transposed);
   let extraClassDeclaration = [{
-    /// The key stands for one tensor per expert.
-    bool isStacked() { return getKey().contains("{expert}"); }
+    /// The result has the experts in front.
+    bool isStacked() { return getStoredStack() || getKey().contains("{expert}"); }
+    /// The stored shape of one expert, rows first.
+    ::llvm::SmallVector<int64_t> getStoredMatrix();
   }];
   let hasVerifier = 1;
 }
@@ -236,8 +249,8 @@ def Decoder_AttentionOp : Decoder_SplitOp<"attention", "heads", [Positioned]> {
   }];
   let arguments = (ins Decoder_Float:$query, Decoder_Float:$keys, Decoder_Float:$values,
                        Decoder_Index:$positions, Decoder_Index:$key_positions,
-                       Optional<Decoder_Float>:$sinks, F64Attr:$scale, BoolAttr:$causal, OptionalAttr<I64Attr>:$window,
-                       OptionalAttr<F64Attr>:$softcap);
+                       Optional<Decoder_Float>:$sinks, F64Attr:$scale, BoolAttr:$causal,
+                       OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
   let hasVerifier = 1;
 }
 

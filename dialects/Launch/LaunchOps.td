@@ -199,7 +199,8 @@ def Launch_TableOp : Launch_PlanSymbol<"table"> {
 def Launch_WeightOp : Launch_PlanSymbol<"weight"> {
   let summary = "A tensor of the checkpoint, as the ranks hold it.";
   let description = [{
-    See `decoder.weight` for `key`, `stored`, `rows` and `period`; `bytes` are those of
+    See `decoder.weight` for `key`, `stored`, `rows`, `period`, `stored_stack` and
+    `transposed`; `bytes` are those of
     the rank that holds most.
 
     Example:
@@ -213,9 +214,11 @@ def Launch_WeightOp : Launch_PlanSymbol<"weight"> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$key, DenseI64ArrayAttr:$stored_shape,
                        OptionalAttr<DenseI64ArrayAttr>:$rows, OptionalAttr<I64Attr>:$period,
+                       UnitAttr:$stored_stack, UnitAttr:$transposed,
                        I64Attr:$bytes, TypeAttr:$type);
   let assemblyFormat = [{
-    $sym_name $key `stored` $stored_shape (`rows` $rows^)? (`period` $period^)? `bytes` $bytes `:` $type attr-dict
+    $sym_name $key `stored` $stored_shape (`rows` $rows^)? (`period` $period^)?
+    (`stored_stack` $stored_stack^)? (`transposed` $transposed^)? `bytes` $bytes `:` $type attr-dict
   }];
   let extraClassDeclaration = [{
     /// The key stands for one tensor per expert.

@@ -31,6 +31,7 @@ Digest signatureOf(const Program &program, const Op &op) {
   hasher.add(uint64_t(op.kind)).add(uint64_t(attrs.role)).add(attrs.input);
   const StoredTensor &stored = attrs.weight;
   hasher.add(stored.key).add(stored.shape).add(uint64_t(stored.isStacked));
+  hasher.add(uint64_t(stored.isOneTensor)).add(uint64_t(stored.isTransposed));
   if (stored.rows)
     hasher.add(uint64_t(stored.rows->begin))
         .add(uint64_t(stored.rows->size))

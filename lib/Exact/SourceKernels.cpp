@@ -80,7 +80,10 @@ void exact::inputKernel(KernelCall &call) {
 void exact::weightKernel(KernelCall &call) {
   const StoredTensor &stored = call.attrs().weight;
   Hasher source("weight");
-  source.add(stored.key).add(uint64_t(stored.isStacked));
+  source.add(stored.key)
+      .add(uint64_t(stored.isStacked))
+      .add(uint64_t(stored.isOneTensor))
+      .add(uint64_t(stored.isTransposed));
   size_t rowDim = stored.isStacked;
   generate(call, [&](std::vector<int64_t> &labels) {
     if (rowDim < labels.size() && stored.rows) {

@@ -7,22 +7,30 @@ namespace d = layline::decoder;
 
 Value Emitter::weight(Weight which) {
   StoredWeight stored = config.find(which, layer);
-  bool stacked = StringRef(stored.tensor).contains("{expert}");
-  SmallVector<int64_t> storedShape = {stored.storedRows}, shape;
-  if (stored.storedCols)
-    storedShape.push_back(stored.storedCols);
-  if (stacked)
-    shape.push_back(config.moe.experts);
-  shape.push_back(stored.rows());
-  if (stored.storedCols)
+  bool isOfEach = StringRef(stored.tensor).contains("{expert}");
+  SmallVector<int64_t> matrix = {stored.storedRows}, shape = {stored.rows()};
+  if (stored.storedCols) {
+    matrix.push_back(stored.storedCols);
     shape.push_back(stored.storedCols);
+  }
+  if (stored.isTransposed)
+    std::swap(matrix[0], matrix[1]);
+  if (stored.stack)
+    matrix.insert(matrix.begin(), stored.stack);
+  if (stored.stack || isOfEach)
+    shape.insert(shape.begin(), config.moe.experts);
   DenseI64ArrayAttr window;
   if (!stored.isWholeTensor())
     window = builder.getDenseI64ArrayAttr({stored.rowBegin, stored.rowEnd});
+  auto flag = [&](bool isSet) {
+    return isSet ? builder.getUnitAttr() : UnitAttr();
+  };
   return d::WeightOp::create(
       builder, at(weightName(which)), RankedTensorType::get(shape, element),
-      stored.tensor, storedShape, window,
-      stored.period ? builder.getI64IntegerAttr(stored.period) : IntegerAttr());
+      builder.getStringAttr(stored.tensor),
+      builder.getDenseI64ArrayAttr(matrix), window,
+      stored.period ? builder.getI64IntegerAttr(stored.period) : IntegerAttr(),
+      flag(stored.stack != 0), flag(stored.isTransposed));
 }
 
 Value Emitter::norm(Value x, Weight which, std::optional<Weight> bias,

@@ -93,6 +93,7 @@ private:
   void readSizes();
   void readIntermediate();
   void readMaxPositions();
+  void readNormEps();
   void readStructure();
   void readHeads();
   void readBiases();
@@ -206,10 +207,24 @@ void ConfigReader::readMaxPositions() {
                                      .str());
 }
 
+void ConfigReader::readNormEps() {
+  Paths keys = family.keys.normEps;
+  NumberRange range{0, 1};
+  std::optional<double> given = fields.optionalNumber(keys, range);
+  if (!given && family.normEps == 0) {
+    config.norm.eps = fields.number(keys, range);
+    return;
+  }
+  config.norm.eps = given.value_or(family.normEps);
+  if (!given)
+    config.assumptions.push_back(
+        ("no '" + keys.front() + "': as HF has it for this family").str());
+}
+
 void ConfigReader::readStructure() {
   config.block = family.block;
   config.norm.kind = family.norm;
-  config.norm.eps = fields.number(family.keys.normEps, {0, 1});
+  readNormEps();
   config.norm.weightOffset = family.normWeightOffset;
   config.qkNorm = family.qkNorm;
   config.gatedMlp = family.gatedMlp;
@@ -233,8 +248,10 @@ void ConfigReader::readHeads() {
         "found number " + Twine(config.kvHeads) + ", expected a divisor of " +
             keys.heads.front() + ", " + Twine(config.heads));
 
-  if (family.headDim == WhenAbsent::Require || fields.has("head_dim")) {
-    config.headDim = fields.integer({"head_dim"});
+  if (family.headDim == WhenAbsent::Require ||
+      llvm::any_of(keys.headDim,
+                   [&](StringRef key) { return fields.has(key); })) {
+    config.headDim = fields.integer(keys.headDim);
   } else {
     if (config.hidden % config.heads != 0)
       return fields.malformed(
@@ -247,11 +264,11 @@ void ConfigReader::readHeads() {
   if (!fields.failed() &&
       (config.headDim > kMaxHeadDim || config.qDim() > kMaxSize))
     return fields.malformed(
-        "head_dim", "found " + Twine(config.heads) + " heads of " +
-                        Twine(config.headDim) +
-                        ", expected heads of "
-                        "at most " +
-                        Twine(kMaxHeadDim) + " and a product below 2^31");
+        keys.headDim.front(),
+        "found " + Twine(config.heads) + " heads of " + Twine(config.headDim) +
+            ", expected heads of "
+            "at most " +
+            Twine(kMaxHeadDim) + " and a product below 2^31");
   config.attentionScale = 1 / std::sqrt(static_cast<double>(config.headDim));
 }
 
@@ -347,6 +364,8 @@ void ConfigReader::dropAbsentTensors() {
   };
   drop(!config.qkvBias, {Weight::QBias, Weight::KBias, Weight::VBias});
   drop(!config.oBias, {Weight::OBias});
+  drop(config.moe.sharedIntermediate == 0,
+       {Weight::SharedGate, Weight::SharedUp, Weight::SharedDown});
   drop(!config.mlpBias, {Weight::GateBias, Weight::UpBias, Weight::DownBias});
   drop(!config.gatedMlp, {Weight::Gate, Weight::GateBias});
   drop(!readBias(family.lmHeadBias), {Weight::LmHeadBias});
@@ -378,7 +397,13 @@ void ConfigReader::checkTotalSize() {
       product({4, config.layers, config.hidden, config.qDim()}),
       product({3, config.layers, config.hidden, config.intermediate}),
       product({3, config.layers, config.hidden, config.moe.experts,
-               config.moe.intermediate})};
+               config.moe.intermediate}),
+      product({3, config.layers, config.hidden, config.moe.sharedIntermediate}),
+      product({3, config.layers, config.heads, config.latent.keyDim(),
+               config.hidden}),
+      product({config.layers, config.heads,
+               config.latent.nopeDim + config.latent.valueDim,
+               config.latent.rank})};
   uint64_t total = 0;
   for (uint64_t size : sizes)
     total = llvm::SaturatingAdd(total, size);
@@ -406,6 +431,8 @@ void ConfigReader::read() {
     readRope(fields, family, config);
   if (!fields.failed())
     readLayers(fields, family, config);
+  if (!fields.failed() && family.readLast)
+    family.readLast(fields, config);
   if (fields.failed())
     return;
   dropAbsentTensors();

@@ -21,6 +21,8 @@ llvm::ArrayRef<Family> layline::hfFamilies() {
     addLlamaFamilies(all);
     addGemmaFamilies(all);
     addParallelFamilies(all);
+    addMoeFamilies(all);
+    addLatentFamilies(all);
     llvm::sort(all, [](const Family &a, const Family &b) {
       return StringRef(a.modelType) < b.modelType;
     });
@@ -41,7 +43,6 @@ llvm::ArrayRef<UnsupportedModelType> layline::unsupportedModelTypes() {
       {"deepseek_v4", "hyper-connections: several residual streams"},
       {"gemma3", "a multimodal model; its text model is gemma3_text"},
       {"gemma4", "a multimodal model; layers with two normed MLP branches"},
-      {"glm_moe_dsa", "latent attention over keys that an indexer selects"},
       {"hunyuan_v1_moe", "layers that share a cache; q/k norms after RoPE"},
       {"kimi_k3", "a multimodal model; residuals taken by attention"},
       {"llama4", "a multimodal model; router weights on the experts' input"},

@@ -53,14 +53,30 @@ enum class WindowRule {
 struct MoeRule {
   enum class Layers {
     Every,
-    BySteps, ///< every `decoder_sparse_step`-th, less `mlp_only_layers`
+    BySteps,       ///< every `decoder_sparse_step`-th, less `mlp_only_layers`
+    BehindLeading, ///< all behind `first_k_dense_replace`; `mlp_layer_types`
   };
-  enum class Renormalize { Always, ByNormTopkProb };
+  enum class Renormalize { Always, Never, ByNormTopkProb };
+  /// Whether experts are chosen group by group: `n_group`, `topk_group`.
+  enum class Groups {
+    None,
+    Top2Sum,      ///< a group's score is the sum of its two best
+    ByTopkMethod, ///< its best, if `topk_method` is group_limited_greedy
+  };
 
   std::vector<llvm::StringRef> countKeys;
   const char *intermediateKey = nullptr;
   Layers layers = Layers::Every;
+  /// When `first_k_dense_replace` is absent; nullopt: the key is required.
+  std::optional<int64_t> leadingWhenAbsent;
+  RouterScoring scoring = RouterScoring::Softmax;
   Renormalize renormalize = Renormalize::Always;
+  bool renormalizeWhenAbsent = false;
+  Groups groups = Groups::None;
+  std::optional<int64_t> groupsWhenAbsent; ///< nullopt: the keys are required
+  bool isScaled = false;                   ///< by `routed_scaling_factor`
+  std::optional<double> scaleWhenAbsent;   ///< nullopt: the key is required
+  bool hasShared = false;                  ///< `n_shared_experts`
 };
 
 struct Family {
@@ -79,11 +95,13 @@ struct Family {
     Names maxPositions = {"max_position_embeddings"};
     Names normEps = {"rms_norm_eps"};
     Names activation = {"hidden_act"};
+    Names headDim = {"head_dim"};
   } keys;
 
   BlockStructure block = BlockStructure::PreNorm;
   NormKind norm = NormKind::RMS;
   double normWeightOffset = 0;
+  double normEps = 0; ///< when absent; 0: the key is required
   QKNorm qkNorm = QKNorm::None;
   bool gatedMlp = true;
   Activation activation = Activation::SiLU; ///< when absent
@@ -116,12 +134,17 @@ struct Family {
   WindowRule window = WindowRule::None;
   int64_t windowPeriod = 0;        ///< 0: `windowPeriodKey` gives it
   llvm::StringRef windowPeriodKey; ///< empty: there is none
+  /// Names in `layer_types` of layers that attend to all tokens, besides
+  /// full_attention.
+  std::vector<llvm::StringRef> fullLayerTypes;
   MoeRule moe;
   /// Keys that only this family and few others have, and what they say. Called
   /// when sizes, structure and tensor names are known, to change them. The keys
   /// are then not refused as ones that nobody reads.
   std::vector<llvm::StringRef> ownKeys;
   void (*readOwn)(HFConfigFields &fields, DecoderConfig &config) = nullptr;
+  /// The same when RoPE, layers and experts are known too.
+  void (*readLast)(HFConfigFields &fields, DecoderConfig &config) = nullptr;
 
   std::string layerPrefix = "model.layers.{layer}.";
   std::array<std::string, kNumWeights> tensorNames;
@@ -140,6 +163,10 @@ Family llamaFamily();
 void addLlamaFamilies(std::vector<Family> &families);
 void addGemmaFamilies(std::vector<Family> &families);
 void addParallelFamilies(std::vector<Family> &families);
+void addMoeFamilies(std::vector<Family> &families);
+void addLatentFamilies(std::vector<Family> &families);
+/// The router, experts and shared expert of DeepSeek-V3.
+void addSigmoidExperts(Family &family);
 
 /// Whole model types that are known but not read, and what they have that is
 /// not supported yet: for messages.

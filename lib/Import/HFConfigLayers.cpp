@@ -9,13 +9,9 @@ using llvm::Twine;
 
 namespace {
 
-// More would only be a mistyped file; an enumeration of weights stays short.
-constexpr int64_t kMaxExperts = int64_t(1) << 16;
-constexpr int64_t kMaxExpertsOfAllLayers = int64_t(1) << 20;
-
 /// `layer_types` as "slides" by layer; nullopt when absent.
-std::optional<std::vector<bool>> readLayerTypes(HFConfigFields &fields,
-                                                int64_t layers) {
+std::optional<std::vector<bool>>
+readLayerTypes(HFConfigFields &fields, const Family &family, int64_t layers) {
   if (!fields.has("layer_types"))
     return std::nullopt;
   std::vector<std::string> types = fields.optionalStrings("layer_types");
@@ -26,7 +22,8 @@ std::optional<std::vector<bool>> readLayerTypes(HFConfigFields &fields,
                          ", expected as many entries as num_hidden_layers, " +
                          Twine(layers));
   for (const std::string &type : types) {
-    if (type != "full_attention" && type != "sliding_attention")
+    if (type != "full_attention" && type != "sliding_attention" &&
+        !llvm::is_contained(family.fullLayerTypes, type))
       fields.refuse(("layer_types[" + Twine(slides.size()) + "]").str(),
                     "found '" + StringRef(type).take_front(40) +
                         "', expected full_attention or sliding_attention");
@@ -129,7 +126,7 @@ void WindowReader::readTail(const std::optional<std::vector<bool>> &slides) {
 
 void WindowReader::read() {
   std::optional<std::vector<bool>> slides =
-      readLayerTypes(fields, config.layers);
+      readLayerTypes(fields, family, config.layers);
   if (fields.failed())
     return;
   switch (family.window) {
@@ -164,76 +161,6 @@ void WindowReader::read() {
                                " makes, which does not read this key");
 }
 
-class MoeReader {
-public:
-  MoeReader(HFConfigFields &configFields, const Family &itsFamily,
-            DecoderConfig &result)
-      : fields(configFields), family(itsFamily), config(result) {}
-
-  void read();
-
-private:
-  void refuseExperts();
-  void chooseLayers();
-
-  HFConfigFields &fields;
-  const Family &family;
-  DecoderConfig &config;
-};
-
-void MoeReader::refuseExperts() {
-  for (StringRef key : {"num_local_experts", "num_experts", "n_routed_experts"})
-    if (fields.optionalInteger({key}, {0, kMaxExperts}).value_or(0) != 0)
-      fields.refuse(key, "found " + fields.describe(key) +
-                             ", expected 0 or nothing: " + family.modelType +
-                             " has no experts");
-}
-
-void MoeReader::chooseLayers() {
-  if (family.moe.layers == MoeRule::Layers::Every) {
-    for (LayerConfig &layer : config.perLayer)
-      layer.mlp = MlpKind::MoE;
-    return;
-  }
-  int64_t step = fields.optionalInteger({"decoder_sparse_step"}).value_or(1);
-  std::vector<int64_t> dense =
-      fields.optionalIntegers("mlp_only_layers", {0, config.layers - 1});
-  for (int64_t layer = 0; layer < config.layers; ++layer)
-    if ((layer + 1) % step == 0)
-      config.perLayer[layer].mlp = MlpKind::MoE;
-  for (int64_t layer : dense)
-    config.perLayer[layer].mlp = MlpKind::Dense;
-}
-
-void MoeReader::read() {
-  if (!family.hasMoE())
-    return refuseExperts();
-  bool mayBeDense = family.moe.layers == MoeRule::Layers::BySteps;
-  int64_t experts =
-      fields.integer(family.moe.countKeys, {mayBeDense ? 0 : 1, kMaxExperts});
-  if (fields.failed() || experts == 0)
-    return;
-  chooseLayers();
-
-  MoeConfig moe;
-  moe.experts = experts;
-  moe.topK = fields.integer({"num_experts_per_tok"}, {1, experts});
-  moe.intermediate = fields.integer({family.moe.intermediateKey});
-  moe.renormalize = family.moe.renormalize == MoeRule::Renormalize::Always ||
-                    fields.flag({"norm_topk_prob"}, false);
-  int64_t moeLayers =
-      llvm::count_if(config.perLayer, [](const LayerConfig &layer) {
-        return layer.mlp == MlpKind::MoE;
-      });
-  if (moeLayers * experts > kMaxExpertsOfAllLayers)
-    fields.malformed(family.moe.countKeys.front(),
-                     "found " + Twine(experts) + " experts in each of " +
-                         Twine(moeLayers) + " layers, expected at most " +
-                         Twine(kMaxExpertsOfAllLayers) + " in all");
-  if (moeLayers != 0)
-    config.moe = moe;
-}
-
 } // namespace
 
 void layline::readLayers(HFConfigFields &fields, const Family &family,
@@ -241,5 +168,5 @@ void layline::readLayers(HFConfigFields &fields, const Family &family,
   config.perLayer.assign(static_cast<size_t>(config.layers), LayerConfig());
   WindowReader(fields, family, config).read();
   if (!fields.failed())
-    MoeReader(fields, family, config).read();
+    readExperts(fields, family, config);
 }

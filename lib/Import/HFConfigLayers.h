@@ -17,6 +17,10 @@ namespace layline {
 void readLayers(HFConfigFields &fields, const Family &family,
                 DecoderConfig &config);
 
+/// Fills `config.moe` and says which layers have experts. HFConfigMoe.cpp.
+void readExperts(HFConfigFields &fields, const Family &family,
+                 DecoderConfig &config);
+
 } // namespace layline
 
 #endif // LAYLINE_LIB_IMPORT_HFCONFIGLAYERS_H

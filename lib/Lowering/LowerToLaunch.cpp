@@ -115,6 +115,10 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
   if (llvm::any_of(plan.getOps<launch::WeightOp>(),
                    [](launch::WeightOp op) { return op.getPeriod(); }))
     features.insert("periodic_rows");
+  if (llvm::any_of(plan.getOps<launch::WeightOp>(), [](launch::WeightOp op) {
+        return op.getStoredStack() || op.getTransposed();
+      }))
+    features.insert("stored_layouts");
   plan.walk([&](StepOp step) {
     if (step.isTopLevel())
       addFeatures(step, features);

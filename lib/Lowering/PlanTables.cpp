@@ -114,21 +114,22 @@ FailureOr<FlatSymbolRefAttr> PlanTables::getWeight(decoder::WeightOp op) {
   if (failed(addRanges(op.getLoc(), tensor)))
     return failure();
   // The stored tensor, the window of it, and where it goes.
+  auto orUnit = [&](Attribute attr) {
+    return attr ? attr : Attribute(builder.getUnitAttr());
+  };
   Attribute key = builder.getArrayAttr(
-      {op.getKeyAttr(),
-       op.getRowsAttr() ? Attribute(op.getRowsAttr()) : builder.getUnitAttr(),
-       op.getPeriodAttr() ? Attribute(op.getPeriodAttr())
-                          : builder.getUnitAttr(),
-       TypeAttr::get(tensor)});
+      {op.getKeyAttr(), orUnit(op.getRowsAttr()), orUnit(op.getPeriodAttr()),
+       builder.getBoolAttr(op.getStoredStack()),
+       builder.getBoolAttr(op.getTransposed()), TypeAttr::get(tensor)});
   FlatSymbolRefAttr &symbol = weights[key];
   if (symbol)
     return symbol;
   std::string name = "w" + std::to_string(numWeights++);
   symbol = FlatSymbolRefAttr::get(plan.getContext(), name);
-  make<launch::WeightOp>(Weights, op.getLoc(), name, op.getKey(),
-                         op.getStoredShape(), op.getRowsAttr(),
-                         op.getPeriodAttr(), getLargestBytes(plan, tensor, 0),
-                         tensor);
+  make<launch::WeightOp>(
+      Weights, op.getLoc(), name, op.getKey(), op.getStoredShape(),
+      op.getRowsAttr(), op.getPeriodAttr(), op.getStoredStack(),
+      op.getTransposed(), getLargestBytes(plan, tensor, 0), tensor);
   return symbol;
 }
 

@@ -211,6 +211,12 @@ void PlanPrinter::printSharedSections() {
         json.field("rows", [&] { integers(*op.getRows()); });
       if (op.getPeriod())
         json.field("period", static_cast<int64_t>(*op.getPeriod()));
+      for (auto [name, isSet] : {std::pair("stored_stack", op.getStoredStack()),
+                                 {"transposed", op.getTransposed()}})
+        if (isSet) {
+          json.key(name);
+          json.boolean(true);
+        }
       if (op.isStacked()) {
         json.key("stack");
         json.object([&] {

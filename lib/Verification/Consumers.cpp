@@ -292,7 +292,8 @@ void Analysis::checkReaders(Value value, RewrittenValue &entry) {
         " has " +
         (count ? std::to_string(count) + " readers: each would pay it"
                : "no reader: nothing pays it");
-  else if (op)
+  // Of several results one may be there for people only: an indexer's scores.
+  else if (op && op->use_empty())
     entry.problem = name + " has no reader: its rows are lost";
   else
     return;

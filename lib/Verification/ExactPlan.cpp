@@ -155,8 +155,10 @@ exact::ValueId PlanProgram::readWeight(int index) {
                    weight.dtype);
   Attributes attrs;
   attrs.weight.key = weight.key;
-  attrs.weight.shape = weight.storedShape;
-  attrs.weight.isStacked = !weight.stackName.empty();
+  attrs.weight.shape = weight.storedMatrix();
+  attrs.weight.isStacked = weight.isStack();
+  attrs.weight.isOneTensor = weight.storedStack;
+  attrs.weight.isTransposed = weight.isTransposed;
   if (weight.rows)
     attrs.weight.rows = Segment{weight.rows->begin, weight.rows->size};
   attrs.weight.period = weight.period;

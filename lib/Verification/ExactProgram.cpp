@@ -162,7 +162,10 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
   return llvm::TypeSwitch<Operation *, Result>(&generic)
       .Case([&](WeightOp op) {
         attrs.weight.key = op.getKey().str();
-        attrs.weight.shape = op.getStoredShape().vec();
+        auto matrix = op.getStoredMatrix();
+        attrs.weight.shape.assign(matrix.begin(), matrix.end());
+        attrs.weight.isOneTensor = op.getStoredStack();
+        attrs.weight.isTransposed = op.getTransposed();
         attrs.weight.isStacked = op.isStacked();
         if (auto rows = op.getRows())
           attrs.weight.rows = Segment{(*rows)[0], (*rows)[1] - (*rows)[0]};

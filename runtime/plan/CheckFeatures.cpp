@@ -28,6 +28,11 @@ void checkWeight(const Plan &plan, const Weight &weight) {
     invalid("weight '", weight.id,
             "' has a period; 'requires' does not list the feature "
             "'periodic_rows'");
+  if ((weight.storedStack || weight.isTransposed) &&
+      !isRequired(plan, "stored_layouts"))
+    invalid("weight '", weight.id,
+            "' is stored as a stack or transposed; 'requires' does not list "
+            "the feature 'stored_layouts'");
 }
 
 void checkStep(const Plan &plan, const Variant &variant, const Step &step) {

@@ -67,7 +67,17 @@ std::int64_t mostElements(const Plan &plan, const ShapeExpr &shape,
 }
 
 void checkWeight(const Plan &plan, const Weight &weight) {
-  Shape shape = weight.storedShape;
+  std::size_t outer = weight.storedStack ? 1 : 0;
+  if (weight.isTransposed ? weight.storedShape.size() != outer + 2
+                          : weight.storedShape.size() < outer)
+    invalid("is stored as ", print(weight.storedShape), "; ",
+            weight.storedStack ? "a stack of " : "",
+            weight.isTransposed ? "columns and rows are" : "tensors is",
+            " expected");
+  if (weight.storedStack && !weight.stackName.empty())
+    invalid("is one tensor of all and stacked over '", weight.stackName, "'");
+  Shape shape = weight.storedMatrix();
+  std::int64_t storedRows = shape.empty() ? 0 : shape[0];
   if (weight.rows) {
     if (shape.empty() || weight.rows->size <= 0 ||
         weight.rows->end() > shape[0])
@@ -77,11 +87,11 @@ void checkWeight(const Plan &plan, const Weight &weight) {
   }
   if (weight.period != 0) {
     if (!weight.rows || weight.rows->end() > weight.period ||
-        weight.storedShape[0] % weight.period != 0)
+        storedRows % weight.period != 0)
       invalid("takes a window of every ", weight.period,
               " rows of a stored tensor of shape ", print(weight.storedShape),
               "; a window inside a period that divides its rows is expected");
-    shape[0] *= weight.storedShape[0] / weight.period;
+    shape[0] *= storedRows / weight.period;
   }
   std::string placeholder = "{" + weight.stackName + "}";
   bool isStack = !weight.stackName.empty();
@@ -90,6 +100,8 @@ void checkWeight(const Plan &plan, const Weight &weight) {
             weight.key, "' has no ", placeholder);
   if (isStack)
     shape.insert(shape.begin(), weight.stackCount);
+  if (weight.storedStack)
+    shape.insert(shape.begin(), weight.storedShape[0]);
   if (shape != weight.shape)
     invalid("has shape ", print(weight.shape),
             "; its stored shape, rows, period and stack make ", print(shape));

@@ -415,6 +415,10 @@ void parseWeights(const Cursor &list, Plan &plan, PlanNames &names) {
     }
     if (at.has("period"))
       weight.period = at.at("period").integer();
+    if (at.has("stored_stack"))
+      weight.storedStack = at.at("stored_stack").boolean();
+    if (at.has("transposed"))
+      weight.isTransposed = at.at("transposed").boolean();
     if (at.has("stack")) {
       weight.stackName = at.at("stack").at("name").string();
       weight.stackCount = at.at("stack").at("count").integer();

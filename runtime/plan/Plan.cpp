@@ -53,6 +53,13 @@ const char *kindName(Range::Kind kind) {
   return "?";
 }
 
+Shape Weight::storedMatrix() const {
+  Shape matrix(storedShape.begin() + (storedStack ? 1 : 0), storedShape.end());
+  if (isTransposed)
+    std::swap(matrix[0], matrix[1]);
+  return matrix;
+}
+
 std::vector<std::string> Weight::keys() const {
   if (stackName.empty())
     return {key};

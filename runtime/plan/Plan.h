@@ -132,12 +132,18 @@ struct Weight {
   DType dtype = DType::BF16;
   Shape storedShape;
   std::optional<Part> rows;
-  std::int64_t period = 0; ///< `rows` of every so many stored rows; 0: once
-  std::string stackName;   ///< empty: not stacked
+  std::int64_t period = 0;   ///< `rows` of every so many stored rows; 0: once
+  std::string stackName;     ///< empty: not one tensor of each
+  bool storedStack = false;  ///< one tensor of all, first in its shape
+  bool isTransposed = false; ///< stored [.., columns, rows]
   std::int64_t stackCount = 0;
   Shape shape;
   Layout layout;
   std::int64_t bytesPerRank = 0;
+  bool isStack() const { return storedStack || !stackName.empty(); }
+  /// The stored shape of one of a stack, rows first. Of a weight that has been
+  /// checked.
+  Shape storedMatrix() const;
   /// The safetensors keys of all stored tensors, in stacking order.
   std::vector<std::string> keys() const;
 };

@@ -209,6 +209,8 @@ bool convert(const Tensor &tensor, std::int64_t begin, std::int64_t count,
     convertAs<std::int64_t>(from, count, to);
   else if (tensor.dtype == DType::I32)
     convertAs<std::int32_t>(from, count, to);
+  else if (tensor.dtype == DType::U8)
+    convertAs<std::uint8_t>(from, count, to);
   else
     return false;
   return true;
@@ -331,7 +333,7 @@ std::optional<std::vector<float>> File::readF32(const std::string &key,
 
 std::optional<std::vector<std::int64_t>>
 File::readI64(const std::string &key, std::string &error) const {
-  return readWhole<std::int64_t>(*this, key, "I64 or I32", error);
+  return readWhole<std::int64_t>(*this, key, "I64, I32 or U8", error);
 }
 
 } // namespace layline::safetensors

@@ -34,7 +34,8 @@ bool isInput(const std::string &name) {
 
 bool isInteger(const safetensors::Tensor &tensor) {
   return tensor.dtype == safetensors::DType::I64 ||
-         tensor.dtype == safetensors::DType::I32;
+         tensor.dtype == safetensors::DType::I32 ||
+         tensor.dtype == safetensors::DType::U8;
 }
 
 std::optional<Recorded> readTap(layline_engine *engine,
@@ -130,6 +131,52 @@ void sortByExpert(const Recorded &ids, std::vector<double> &values) {
   }
 }
 
+/// Whether the value is of an indexer's selection: a reference has it for every
+/// key, a run for those that it selects.
+bool isOfSelection(const std::string &name) {
+  return endsWith(name, ".indexer_selected") ||
+         endsWith(name, ".indexer_scores");
+}
+
+/// A selection of key rows [tokens, k] as a mask over `keys` rows.
+Recorded toMask(const Recorded &selection, int64_t keys) {
+  Recorded mask;
+  mask.shape = {selection.shape[0], keys};
+  mask.values.resize(static_cast<size_t>(selection.shape[0] * keys));
+  int64_t width = selection.shape[1];
+  for (size_t i = 0; i < selection.values.size(); ++i) {
+    auto row = static_cast<int64_t>(selection.values[i]);
+    if (row >= 0 && row < keys)
+      mask.values[static_cast<size_t>(static_cast<int64_t>(i) / width * keys +
+                                      row)] = 1;
+  }
+  return mask;
+}
+
+/// The run's value for every key: 1 or the score of those selected, 0 of the
+/// others.
+std::optional<Recorded> spreadSelection(layline_engine *engine,
+                                        const std::string &name,
+                                        const Recorded &run, int64_t keys) {
+  std::string prefix = name.substr(0, name.rfind('.') + 1);
+  std::optional<Recorded> selection =
+      readTap(engine, prefix + "indexer_selected");
+  if (!selection || selection->shape.size() != 2 ||
+      selection->shape != run.shape)
+    return std::nullopt;
+  Recorded spread = toMask(*selection, keys);
+  if (endsWith(name, ".indexer_selected"))
+    return spread;
+  int64_t width = run.shape[1];
+  for (size_t i = 0; i < run.values.size(); ++i) {
+    auto row = static_cast<int64_t>(selection->values[i]);
+    if (row >= 0 && row < keys)
+      spread.values[static_cast<size_t>(static_cast<int64_t>(i) / width * keys +
+                                        row)] = run.values[i];
+  }
+  return spread;
+}
+
 std::string shapeText(const std::vector<int64_t> &shape) {
   std::string text;
   for (int64_t dim : shape)
@@ -160,6 +207,20 @@ ComparisonResult layline::tool::compareRun(layline_engine *engine,
                      ", expected " + std::to_string(tokens) + " rows";
       return result;
     }
+    std::optional<Recorded> selected;
+    if (isOfSelection(name) && !tensor.shape.empty()) {
+      std::string prefix = name.substr(0, name.rfind('.') + 1);
+      int64_t keys = tensor.shape.back();
+      std::optional<Recorded> spread =
+          spreadSelection(engine, name, *run, keys);
+      selected = readTap(engine, prefix + "indexer_selected");
+      if (!spread) {
+        result.error = name + ": the run has no selection of its shape";
+        return result;
+      }
+      run = std::move(spread);
+      selected = toMask(*selected, keys);
+    }
     std::string problem;
     std::optional<std::vector<double>> reference =
         readReference(file, name, *run, first, problem);
@@ -169,6 +230,17 @@ ComparisonResult layline::tool::compareRun(layline_engine *engine,
                      shapeText(run->shape) + " (rows may be more)";
       return result;
     }
+    // What is not selected has a score in the reference only. Scores of a row
+    // may cancel: their bound is of the largest recorded one.
+    double largest = 0;
+    if (selected) {
+      std::optional<std::vector<double>> all = file.readF64(name, problem);
+      for (double value : all.value_or(std::vector<double>()))
+        largest = std::max(largest, std::abs(value));
+    }
+    for (size_t i = 0;
+         endsWith(name, ".indexer_scores") && i < reference->size(); ++i)
+      (*reference)[i] *= selected->values[i];
     if (endsWith(name, ".topk_idx")) {
       Recorded ids = *run;
       sortByExpert(ids, run->values);
@@ -177,7 +249,7 @@ ComparisonResult layline::tool::compareRun(layline_engine *engine,
       if (std::optional<Recorded> ids = readTap(engine, idsName))
         sortByExpert(*ids, run->values);
     }
-    double largest = 0, difference = 0;
+    double difference = 0;
     bool isNumber = true;
     for (size_t i = 0; i < reference->size(); ++i) {
       largest = std::max(largest, std::abs((*reference)[i]));

@@ -134,7 +134,9 @@ struct StoredTensor {
   std::vector<int64_t> shape; ///< as stored, without the expert
   std::optional<Segment> rows;
   bool isStacked = false;
-  int64_t period = 0; ///< `rows` of every so many stored rows; 0: once
+  int64_t period = 0;        ///< `rows` of every so many stored rows; 0: once
+  bool isOneTensor = false;  ///< that has all experts
+  bool isTransposed = false; ///< stored [columns, rows]; `shape` is not
 };
 
 enum class InputRole {

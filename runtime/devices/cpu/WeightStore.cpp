@@ -59,6 +59,36 @@ WeightStore<T>::WeightStore(const Plan &plan)
   }
 }
 
+namespace {
+
+/// A region of a tensor that is stored [.., columns, rows], as [.., rows,
+/// columns].
+template <typename T>
+void copyTransposed(const Weight &weight, Region region,
+                    const safetensors::Tensor &stored, T *to) {
+  std::size_t last = region.size() - 1;
+  std::swap(region[last - 1], region[last]);
+  Shape shape = shapeOf(region);
+  std::vector<T> values(static_cast<std::size_t>(elements(shape)));
+  forEachRun(
+      weight.storedShape, region,
+      [&](std::int64_t local, std::int64_t from, std::int64_t count) {
+        if (!safetensors::convert(stored, from, count, values.data() + local))
+          fail(LAYLINE_INTERNAL, "weight '", weight.id,
+               "' cannot be converted");
+      });
+  std::int64_t columns = shape[last - 1], rows = shape[last];
+  const T *from = values.data();
+  for (std::int64_t outer =
+           elements(shape) / std::max<std::int64_t>(1, columns * rows);
+       outer-- > 0; from += columns * rows, to += columns * rows)
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c)
+        to[r * columns + c] = from[c * rows + r];
+}
+
+} // namespace
+
 template <typename T>
 void WeightStore<T>::bind(int index, std::int64_t stackIndex,
                           const safetensors::Tensor &stored) {
@@ -78,8 +108,14 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
       region.erase(region.begin());
       to += at * elements(shapeOf(region));
     }
+    // Rows of a weight, behind the experts of a stored stack.
+    std::size_t rows = weight.storedStack ? 1 : 0;
     if (weight.rows)
-      region[0] = storedRows(weight, region[0]);
+      region[rows] = storedRows(weight, region[rows]);
+    if (weight.isTransposed) {
+      copyTransposed(weight, region, stored, to);
+      continue;
+    }
     forEachRun(weight.storedShape, region,
                [&](std::int64_t local, std::int64_t from, std::int64_t count) {
                  if (!safetensors::convert(stored, from, count, to + local))

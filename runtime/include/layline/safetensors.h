@@ -59,7 +59,7 @@ bool convert(const Tensor &tensor, std::int64_t begin, std::int64_t count,
              double *to);
 bool convert(const Tensor &tensor, std::int64_t begin, std::int64_t count,
              float *to);
-/// I64 and I32 only.
+/// I64, I32 and U8 only.
 bool convert(const Tensor &tensor, std::int64_t begin, std::int64_t count,
              std::int64_t *to);
 

@@ -14,7 +14,9 @@ std::int64_t sizeOf(const std::string &dtype) {
 
 bool isOutput(const std::string &kind, const std::string &argument) {
   return argument == "output" || argument == "outputs" ||
-         (kind == "router" && (argument == "ids" || argument == "weights"));
+         (kind == "router" && (argument == "ids" || argument == "weights")) ||
+         (kind == "indexer" &&
+          (argument == "selection" || argument == "scores"));
 }
 
 } // namespace
@@ -271,10 +273,12 @@ std::string PlanBuilder::weight(const std::string &key,
   for (const auto &[name, value] : extra.items())
     entry[name] = value;
   entry["shape"] = shape;
-  if (extra.contains("rows"))
+  // Of a stack that is stored as one tensor `shape` is what it is seen as.
+  bool isWindow = extra.contains("rows") && !extra.contains("stored_stack");
+  if (isWindow)
     entry["shape"][0] = extra["rows"][1].get<std::int64_t>() -
                         extra["rows"][0].get<std::int64_t>();
-  if (extra.contains("period"))
+  if (isWindow && extra.contains("period"))
     entry["shape"][0] = entry["shape"][0].get<std::int64_t>() * shape[0] /
                         extra["period"].get<std::int64_t>();
   if (extra.contains("stack"))
