@@ -109,11 +109,11 @@ void RopeReader::checkBlocks() {
       return fields.malformed(block, "found " + fields.describe(block) +
                                          ", expected an object or null");
     // The object's order is that of its hash table.
-    std::vector<std::string> keys;
+    std::vector<std::string> found;
     for (const auto &entry : *object)
-      keys.push_back(entry.first.str());
-    llvm::sort(keys);
-    for (const std::string &key : keys)
+      found.push_back(entry.first.str());
+    llvm::sort(found);
+    for (const std::string &key : found)
       if (!llvm::is_contained(kCommonKeys, StringRef(key)) &&
           !llvm::is_contained(kScalingKeys, StringRef(key)))
         return fields.refuse((block + "." + key).str(),
