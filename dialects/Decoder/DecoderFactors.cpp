@@ -70,6 +70,24 @@ void NormOp::getFactors(FactorModel &model) {
   model.result(dims);
 }
 
+void RowSquaresOp::getFactors(FactorModel &model) {
+  unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
+  unsigned features = model.add("features", FactorKind::Reduction);
+  unsigned statistic = model.add("statistic", FactorKind::NeedWhole);
+  model.operand({{tokens}, {features}});
+  model.result({{tokens}, {statistic}});
+}
+
+void NormByOp::getFactors(FactorModel &model) {
+  unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
+  unsigned features = model.add("features", FactorKind::PassThrough);
+  unsigned statistic = model.add("statistic", FactorKind::NeedWhole);
+  model.operand({{tokens}, {features}});
+  model.operand({{tokens}, {statistic}});
+  model.operand({{features}});
+  model.result({{tokens}, {features}});
+}
+
 static void getLinearFactors(Operation *op, FactorModel &model, StringRef out) {
   unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
   unsigned in = model.add("in", FactorKind::Reduction);

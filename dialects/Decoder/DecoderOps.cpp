@@ -72,15 +72,45 @@ LogicalResult WeightOp::verify() {
   return success();
 }
 
+static LogicalResult verifyEps(Operation *op, double eps) {
+  if (std::isfinite(eps) && eps > 0)
+    return success();
+  return op->emitOpError("has eps ") << eps << ", expected a positive number";
+}
+
 LogicalResult NormOp::verify() {
-  double eps = getEps().convertToDouble();
-  if (!std::isfinite(eps) || eps <= 0)
-    return emitOpError("has eps ") << eps << ", expected a positive number";
+  if (failed(verifyEps(*this, getEps().convertToDouble())))
+    return failure();
   if (!std::isfinite(getWeightOffset().convertToDouble()))
     return emitOpError("has a weight offset that is not finite");
   if (getBias() && getKind() != NormKind::Layer)
     return emitOpError("has a bias, which only a layer norm takes");
   return success();
+}
+
+/// One column of f32: a number for each row.
+static LogicalResult verifyColumn(Operation *op, StringRef what, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getDimSize(1) == 1 && type.getElementType().isF32())
+    return success();
+  return op->emitOpError("has the ")
+         << what << " " << grid::withLayout(type, {})
+         << ", expected one of f32 for each row";
+}
+
+LogicalResult RowSquaresOp::verify() {
+  return verifyColumn(*this, "sums", getResult());
+}
+
+LogicalResult NormByOp::verify() {
+  if (failed(verifyEps(*this, getEps().convertToDouble())))
+    return failure();
+  int64_t features = cast<RankedTensorType>(getInput().getType()).getDimSize(1);
+  auto width = static_cast<int64_t>(getWidth());
+  if (width < 1 || width > features)
+    return emitOpError("is over a width of ")
+           << width << ", expected 1 to its " << features << " features";
+  return verifyColumn(*this, "statistics", getStatistics());
 }
 
 LogicalResult RopeOp::verify() {
@@ -157,13 +187,8 @@ static bool isQuantized(Value value) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(getElementType(value));
 }
 
-/// One column of f32.
 static LogicalResult verifyScales(Operation *op, Value scales) {
-  auto type = cast<RankedTensorType>(scales.getType());
-  if (type.getDimSize(1) == 1 && type.getElementType().isF32())
-    return success();
-  return op->emitOpError("has the scales ")
-         << grid::withLayout(type, {}) << ", expected one of f32 for each row";
+  return verifyColumn(op, "scales", scales);
 }
 
 LogicalResult QuantizeOp::verify() {

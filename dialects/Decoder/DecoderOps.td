@@ -123,6 +123,56 @@ def Decoder_NormOp : Decoder_Op<"norm", [Rowwise]> {
   let hasVerifier = 1;
 }
 
+def Decoder_RowSquaresOp : Decoder_Op<"row_squares", [Rowwise]> {
+  let summary = "The sum of squares of each row: what an RMSNorm knows of its row.";
+  let description = [{
+    y[t] = sum_i x[t, i]^2, as one column of f32.
+
+    With the features split, a rank gives the sum over its own and the result
+    owes the sum over the ranks. A feature that several ranks hold (a KV head
+    that is there more than once) would count more than once, so the features
+    are to be a partition: of KV heads, those of the `first_readers`.
+
+    Example:
+
+    ```mlir
+    %s = decoder.row_squares %x : (tensor<?x64xbf16>) -> tensor<?x1xf32>
+    ```
+
+    Constraints:
+    * the operand has two dimensions, the result is one column of f32.
+  }];
+  let arguments = (ins Decoder_Float:$input);
+  let hasVerifier = 1;
+}
+
+def Decoder_NormByOp : Decoder_Op<"norm_by", [Rowwise]> {
+  let summary = "RMSNorm of rows whose sum of squares is given.";
+  let description = [{
+    y[t, i] = x[t, i] / sqrt(statistics[t] / width + eps) * w[i]
+
+    With `row_squares` this is a norm in two steps: the features may be split
+    over ranks between the two, which a `norm` does not allow. `width` is the
+    number of features that the norm is over. It is a number of the model:
+    neither splitting nor features that were added to make parts even change it.
+
+    Example:
+
+    ```mlir
+    %y = decoder.norm_by %x, %s, %w {eps = 1.0e-6 : f64, width = 64 : i64}
+       : (tensor<?x64xbf16>, tensor<?x1xf32>, tensor<64xbf16>) -> tensor<?x64xbf16>
+    ```
+
+    Constraints:
+    * the statistics are one column of f32 for the same rows, and owe nothing.
+    * eps is positive and finite.
+    * the width is at least 1 and at most the number of features.
+  }];
+  let arguments = (ins Decoder_Float:$input, Decoder_Float:$statistics, Decoder_Float:$weight,
+                       F64Attr:$eps, I64Attr:$width);
+  let hasVerifier = 1;
+}
+
 def Decoder_LinearOp : Decoder_Op<"linear", [RowwiseContraction, PartialLinearSum]> {
   let summary = "y[t, o] = sum_i x[t, i] w[o, i] + bias[o]";
   let description = [{

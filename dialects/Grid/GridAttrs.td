@@ -13,7 +13,8 @@ def Grid_PartitionKind : I32EnumAttr<"PartitionKind",
       I32EnumAttrCase<"Zigzag", 1, "zigzag">,
       I32EnumAttrCase<"Cyclic", 2, "cyclic">,
       I32EnumAttrCase<"Owner", 3, "owner">,
-      I32EnumAttrCase<"Readers", 4, "readers">]> {
+      I32EnumAttrCase<"Readers", 4, "readers">,
+      I32EnumAttrCase<"FirstReaders", 5, "first_readers">]> {
   let cppNamespace = "::layline::grid";
   let genSpecializedAttr = 0;
 }
@@ -35,6 +36,9 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
       split by `block` over the same axis; each rank holds exactly the KV heads
       that its query heads read. Parts may overlap: this is a cover, not a
       partition, so a sum over the items must not be taken across ranks.
+    * `first_readers(h)`: of the KV heads that `readers(h)` gives a rank, those
+      that no lower rank has. Each KV head is held once, by the first rank that
+      reads it: a partition, so a sum over the items counts each once.
 
     With `then`, what a rank holds is dealt out again over another axis: the
     items of the second split are the first, second, ... item of the rank's part
@@ -46,13 +50,15 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
     #grid.split<block "tp">            // items are elements
     #grid.split<block "tp" x 128>      // items are heads of 128 features
     #grid.split<readers(64) "tp">
+    #grid.split<first_readers(64) "tp" x 128>
     #grid.split<cyclic(4) "cp">
     #grid.split<zigzag "cp" then block "tp">
     ```
 
     Constraints:
     * `unit` is at least 1.
-    * the argument is at least 1 for `cyclic` and `readers`, absent otherwise.
+    * the argument is at least 1 for `cyclic`, `readers` and `first_readers`,
+      absent otherwise.
     * owners are listed for `owner` only.
     * splits that follow one another are partitions by block, zigzag or cyclic
       over different axes.
@@ -77,6 +83,17 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
     SplitAttr withUnit(int64_t unit) const;
     /// Every item is held by exactly one rank (false for readers).
     bool isPartition() const { return getKind() != PartitionKind::Readers; }
+    /// The items are KV heads, held by where their query heads are.
+    bool hasQueryHeads() const {
+      return getKind() == PartitionKind::Readers ||
+             getKind() == PartitionKind::FirstReaders;
+    }
+    /// Of parts by `readers`, the items that a rank is the first to hold.
+    SplitAttr getFirstReaders() const;
+    /// A rank can cut its part out of what it holds of the dimension, split so
+    /// (null: whole): `outer` dealt out over one more axis, or the first readers
+    /// of it.
+    bool isPartOf(SplitAttr outer) const;
     /// This split alone, without those that follow.
     SplitAttr getFirst() const;
     /// This split and all that follow, each alone, outermost first.
@@ -124,8 +141,8 @@ def Grid_LayoutAttr : AttrDef<Grid_Dialect, "Layout",
     * an axis that splits a dimension owes no sum.
     * owed axes are named once each, in alphabetical order.
     * a split of a static dimension of n elements needs n to be a multiple of its unit.
-    * `owner` and `readers` split static dimensions only; each KV head is read by
-      as many query heads, at least one.
+    * `owner`, `readers` and `first_readers` split static dimensions only; each
+      KV head is read by as many query heads, at least one.
     * only floating-point values owe a sum.
     * a padded part has at least one element, and never one of the rows.
   }];

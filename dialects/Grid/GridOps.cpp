@@ -105,10 +105,13 @@ static FailureOr<LayoutAttr> splitFurther(Operation *op, const Edge &edge,
   if (!found || found.getLastAxis() != axis)
     return op->emitOpError("must split dimension ")
            << dim << " of its result over " << axis << (before ? " last" : "");
-  if (found.withoutLast() != before) {
+  if (!found.isPartOf(before)) {
     InFlightDiagnostic diag = op->emitOpError("splits dimension ")
                               << dim << " of its result as " << found
                               << ", expected ";
+    if (before && before.getKind() == PartitionKind::Readers)
+      return diag << before.getFirstReaders() << " of what is split as "
+                  << before;
     if (before)
       return diag << before << " and then over " << axis;
     return diag << "a split over " << axis << " alone";
@@ -155,8 +158,8 @@ static InFlightDiagnostic notOwed(Operation *op, StringAttr axis) {
   Value input = op->getOperand(0);
   if (Operation *payer = findPayer(input, axis)) {
     diag << ": every rank's value would count once more";
-    diag.attachNote(payer->getLoc()) << "the sum over " << axis
-                                     << " is paid here";
+    diag.attachNote(payer->getLoc())
+        << "the sum over " << axis << " is paid here";
     return diag;
   }
   return atProducer(std::move(diag), input, "the value is produced here");

@@ -164,10 +164,20 @@ def Grid_SliceOp : Grid_Op<"slice", [Pure,
        : tensor<?xi64, #grid.layout<[_]>> -> tensor<?xi64, #grid.layout<[block "tp"]>>
     ```
 
+    Of KV heads that several ranks hold, each rank keeps those that it is the
+    first to hold:
+
+    ```mlir
+    %1 = grid.slice %0 dim 1 over "tp"
+       : tensor<?x64xf32, #grid.layout<[_, readers(8) "tp" x 16]>> -> tensor<?x64xf32, #grid.layout<[_, first_readers(8) "tp" x 16]>>
+    ```
+
     Constraints:
     * operand and result have layouts and are otherwise the same tensor type.
-    * the operand holds dimension `dim` whole and owes nothing over the axis.
-    * the result splits `dim` over the axis and is otherwise laid out as the operand.
+    * the operand holds dimension `dim` whole over the axis, or by `readers` of
+      it, and owes nothing over it.
+    * the result splits `dim` over the axis, by `first_readers` if the operand
+      is split by `readers`, and is otherwise laid out as the operand.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, StrAttr:$axis);
   let results = (outs AnyRankedTensor:$result);

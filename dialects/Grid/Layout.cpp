@@ -74,8 +74,21 @@ SplitAttr SplitAttr::withoutLast() const {
   return link(chain);
 }
 
+SplitAttr SplitAttr::getFirstReaders() const {
+  assert(getKind() == PartitionKind::Readers && "not split by readers");
+  return SplitAttr::get(getAxis(), PartitionKind::FirstReaders, getUnit(),
+                        getArgument());
+}
+
+bool SplitAttr::isPartOf(SplitAttr outer) const {
+  if (outer && outer.getKind() == PartitionKind::Readers)
+    return *this == outer.getFirstReaders();
+  return withoutLast() == outer;
+}
+
 static bool takesArgument(PartitionKind kind) {
-  return kind == PartitionKind::Cyclic || kind == PartitionKind::Readers;
+  return kind == PartitionKind::Cyclic || kind == PartitionKind::Readers ||
+         kind == PartitionKind::FirstReaders;
 }
 
 /// Parts of parts have an order of their own.
@@ -144,7 +157,8 @@ static SplitAttr parseSplit(AsmParser &parser) {
     if (!kind) {
       parser.emitError(wordLoc)
           << "unknown partition kind '" << word
-          << "', expected block, zigzag, cyclic, owner or readers";
+          << "', expected block, zigzag, cyclic, owner, readers or "
+             "first_readers";
       return {};
     }
     Part &part = parts.emplace_back();
@@ -223,6 +237,8 @@ layline::Partition layline::grid::toPartition(SplitAttr split) {
     return layline::Partition::owner(split.getOwners().vec());
   case PartitionKind::Readers:
     return layline::Partition::readers(split.getArgument());
+  case PartitionKind::FirstReaders:
+    return layline::Partition::firstReaders(split.getArgument());
   }
   return layline::Partition::block();
 }
@@ -336,8 +352,7 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                          << getPad(dim) << " elements, which cut items of "
                          << split.getUnit();
     if (ShapedType::isDynamic(shape[dim])) {
-      if (split.getKind() == PartitionKind::Readers ||
-          split.getKind() == PartitionKind::Owner)
+      if (split.hasQueryHeads() || split.getKind() == PartitionKind::Owner)
         return emitError() << "dimension " << dim << " is dynamic, but '"
                            << stringifyPartitionKind(split.getKind())
                            << "' needs its number of items";
@@ -353,8 +368,7 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
       return emitError() << "dimension " << dim << " has " << items
                          << " items, but " << split.getOwners().size()
                          << " owners are listed";
-    if (split.getKind() == PartitionKind::Readers &&
-        (items == 0 || split.getArgument() % items))
+    if (split.hasQueryHeads() && (items == 0 || split.getArgument() % items))
       return emitError() << split.getArgument() << " query heads cannot share "
                          << items << " KV heads evenly";
   }

@@ -127,6 +127,11 @@ static LogicalResult verifySegments(RangeOp op) {
   return success();
 }
 
+/// The items are KV heads, held by where their query heads are.
+static bool hasQueryHeads(RangeKind kind) {
+  return kind == RangeKind::Readers || kind == RangeKind::FirstReaders;
+}
+
 /// The range that `within` names: before this one, over other axes.
 static LogicalResult verifyWithin(RangeOp op) {
   auto extent = dyn_cast<ArrayAttr>(op.getExtent());
@@ -147,7 +152,7 @@ static LogicalResult verifyWithin(RangeOp op) {
   while (inner.getWithin()) {
     auto outer = plan.lookupSymbol<RangeOp>(*inner.getWithin());
     if (!outer || !outer->isBeforeInBlock(inner) ||
-        outer.getKind() == RangeKind::Readers)
+        hasQueryHeads(outer.getKind()))
       return op.emitOpError("is within ")
              << inner.getWithinAttr()
              << ", expected a partition defined before";
@@ -168,16 +173,16 @@ LogicalResult RangeOp::verify() {
   if (!(*this)->getParentOfType<PlanOp>().getAxisSize(getAxis()))
     return emitOpError("is over \"")
            << getAxis() << "\", which is no axis of the mesh";
-  bool isReaders = getKind() == RangeKind::Readers;
+  bool ofHeads = hasQueryHeads(getKind());
   auto extent = dyn_cast<IntegerAttr>(getExtent());
   bool fits = getOf() && extent && extent.getInt() > 0 &&
               static_cast<int64_t>(*getOf()) > 0 &&
               static_cast<int64_t>(*getOf()) % extent.getInt() == 0;
-  if (isReaders ? !fits : getOf().has_value())
+  if (ofHeads ? !fits : getOf().has_value())
     return emitOpError("deals out ")
            << getExtent() << " items by '" << stringifyRangeKind(getKind())
            << "', expected "
-           << (isReaders ? "'of' as a multiple of them" : "no 'of'");
+           << (ofHeads ? "'of' as a multiple of them" : "no 'of'");
   bool isCyclic = getKind() == RangeKind::Cyclic;
   if (isCyclic ? !getInterleave() || static_cast<int64_t>(*getInterleave()) < 1
                : getInterleave().has_value())

@@ -31,7 +31,8 @@ def Launch_BufferClass : Launch_Enum<"BufferClass", "Who touches a buffer", [
 
 def Launch_RangeKind : Launch_Enum<"RangeKind", "How a range deals out its items", [
   I32EnumAttrCase<"Block", 0, "block">, I32EnumAttrCase<"Readers", 1, "readers">,
-  I32EnumAttrCase<"Zigzag", 2, "zigzag">, I32EnumAttrCase<"Cyclic", 3, "cyclic">]>;
+  I32EnumAttrCase<"Zigzag", 2, "zigzag">, I32EnumAttrCase<"Cyclic", 3, "cyclic">,
+  I32EnumAttrCase<"FirstReaders", 4, "first_readers">]>;
 
 def Launch_Plane : Launch_Enum<"Plane", "What a cache keeps for each token", [
   I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">,
@@ -59,6 +60,7 @@ def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of pl
   I32EnumAttrCase<"AddExpertBias", 24, "add_expert_bias">,
   I32EnumAttrCase<"LatentAttention", 25, "latent_attention">,
   I32EnumAttrCase<"Indexer", 26, "indexer">,
-  I32EnumAttrCase<"Softcap", 27, "softcap">]>;
+  I32EnumAttrCase<"Softcap", 27, "softcap">,
+  I32EnumAttrCase<"RowSquares", 28, "row_squares">, I32EnumAttrCase<"NormBy", 29, "norm_by">]>;
 
 #endif // LAYLINE_LAUNCH_TYPES

@@ -15,6 +15,9 @@ std::string layline::launch::getRangeName(grid::SplitAttr split, int64_t size) {
   switch (split.getKind()) {
   case PartitionKind::Block:
     break;
+  case PartitionKind::FirstReaders:
+    os << "first.";
+    [[fallthrough]];
   case PartitionKind::Readers:
     os << "kv" << items << "of" << split.getArgument() << "/"
        << split.getAxis().getValue();

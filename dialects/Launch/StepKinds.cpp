@@ -49,7 +49,8 @@ static RoleSpec list(StringLiteral name, Takes takes, Element element,
 static constexpr StringLiteral kColumns = "columns", kRouting = "routing",
                                kSinks = "attention_sinks",
                                kLatent = "latent_attention",
-                               kSoftcap = "softcap";
+                               kSoftcap = "softcap",
+                               kRowStatistics = "row_statistics";
 
 static constexpr auto kInteger = Element::Integer;
 static constexpr auto kAny = Element::Any;
@@ -151,6 +152,12 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
        isExtern,
        kLatent},
       {{input, output}, {{"cap", A::Number}}, !collective, !isExtern, kSoftcap},
+      {{input, output}, {}, !collective, !isExtern, kRowStatistics},
+      {{input, in("statistics"), weight("weight"), output},
+       {{"eps", A::Number}, {"width", A::Integer}},
+       !collective,
+       !isExtern,
+       kRowStatistics},
   }};
 }
 

@@ -201,6 +201,10 @@ void exact::runKernel(KernelCall &call) {
     return embeddingKernel(call);
   case OpKind::Norm:
     return normKernel(call);
+  case OpKind::RowSquares:
+    return rowSquaresKernel(call);
+  case OpKind::NormBy:
+    return normByKernel(call);
   case OpKind::Linear:
     return linearKernel(call);
   case OpKind::SplitHeads:

@@ -93,6 +93,8 @@ void weightKernel(KernelCall &call);
 void embeddingKernel(KernelCall &call);
 void cacheKernel(KernelCall &call);
 void normKernel(KernelCall &call);
+void rowSquaresKernel(KernelCall &call);
+void normByKernel(KernelCall &call);
 void ropeKernel(KernelCall &call);
 void routerKernel(KernelCall &call);
 void quantizeKernel(KernelCall &call);

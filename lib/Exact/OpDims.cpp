@@ -34,6 +34,8 @@ Arity arityOf(OpKind kind) {
   case OpKind::Norm:
   case OpKind::Linear:
     return {2, 3, 1};
+  case OpKind::NormBy:
+    return {3, 3, 1};
   case OpKind::Attention:
     return {5, 6, 1};
   case OpKind::LatentAttention:
@@ -89,6 +91,8 @@ private:
 
   void weight();
   void norm();
+  void rowSquares();
+  void normBy();
   void linear();
   void heads(int flat, int cube);
   void rope();
@@ -165,6 +169,24 @@ void Describer::norm() {
   if (rows == 0)
     return fail("the input has no dimension");
   sameAll(0, kResult);
+}
+
+void Describer::rowSquares() {
+  if (!haveRanks({{0, 2}, {kResult, 2}}))
+    return;
+  same({0, 0}, {kResult, 0});
+  if (!program.values[op.results[0]].shape[1].isConstant(1))
+    fail("the result is not one number a row");
+}
+
+void Describer::normBy() {
+  if (!haveRanks({{0, 2}, {1, 2}, {2, 1}}))
+    return;
+  sameAll(0, kResult);
+  same({0, 0}, {1, 0});
+  same({0, 1}, {2, 0});
+  if (!program.values[op.operands[1]].shape[1].isConstant(1))
+    fail("the statistics are not one number a row");
 }
 
 void Describer::linear() {
@@ -389,6 +411,12 @@ OpDims Describer::describe() {
     break;
   case OpKind::Norm:
     norm();
+    break;
+  case OpKind::RowSquares:
+    rowSquares();
+    break;
+  case OpKind::NormBy:
+    normBy();
     break;
   case OpKind::Linear:
     linear();

@@ -48,7 +48,8 @@ Digest signatureOf(const Program &program, const Op &op) {
   for (int64_t number :
        {attrs.layer, int64_t(attrs.isCausal), attrs.window.value_or(-1),
         attrs.topK, int64_t(attrs.renormalize), attrs.groups,
-        attrs.chosenGroups, attrs.begin, int64_t(attrs.dim), attrs.root})
+        attrs.chosenGroups, attrs.begin, attrs.width, int64_t(attrs.dim),
+        attrs.root})
     hasher.add(uint64_t(number));
   return hasher.digest();
 }

@@ -14,6 +14,7 @@ static bool canSplit(const Partition &partition, int64_t items) {
   case Partition::Kind::Owner:
     return int64_t(partition.owners.size()) == items;
   case Partition::Kind::Readers:
+  case Partition::Kind::FirstReaders:
     return items == 0 ||
            (partition.argument >= items && partition.argument % items == 0);
   case Partition::Kind::Block:
@@ -56,6 +57,8 @@ const char *exact::kindName(OpKind kind) {
                                       "weight",
                                       "embedding",
                                       "norm",
+                                      "row_squares",
+                                      "norm_by",
                                       "linear",
                                       "split_heads",
                                       "merge_heads",

@@ -38,6 +38,40 @@ void exact::normKernel(KernelCall &call) {
   call.set(x.shape, std::move(data));
 }
 
+/// A sum of squares is one in the field too, so that addends of it may be
+/// summed in any order.
+void exact::rowSquaresKernel(KernelCall &call) {
+  const LocalTensor &x = call.in(0);
+  int64_t rows = x.dim(0), width = x.dim(1);
+  LocalTensor::Data sums(rows);
+  for (int64_t t = 0; t < rows; ++t) {
+    const Element *row = x.data() + t * width;
+    sums[t] = 0;
+    for (int64_t i = 0; i < width; ++i)
+      sums[t] = add(sums[t], mul(row[i], row[i]));
+  }
+  call.set({rows, 1}, std::move(sums));
+}
+
+/// y_j = x_j w_j h(statistic, width, eps).
+void exact::normByKernel(KernelCall &call) {
+  const LocalTensor &x = call.in(0), &statistics = call.in(1), &w = call.in(2);
+  int64_t rows = x.dim(0), width = x.dim(1);
+  if (!call.require(statistics.count() == rows && w.count() == width,
+                    "there is not one statistic a row and one weight a "
+                    "feature"))
+    return;
+  Hasher function("norm by");
+  function.add(uint64_t(call.attrs().width)).add(call.attrs().eps);
+  LocalTensor::Data data(x.values);
+  for (int64_t t = 0; t < rows; ++t) {
+    Element scale = Hasher(function).add(statistics.data()[t]).element();
+    for (int64_t i = 0; i < width; ++i)
+      data[t * width + i] = mul(mul(data[t * width + i], scale), w.data()[i]);
+  }
+  call.set(x.shape, std::move(data));
+}
+
 void exact::quantizeKernel(KernelCall &call) {
   const LocalTensor &x = call.in(0);
   int64_t width = x.last(), rows = width == 0 ? 0 : x.count() / width;

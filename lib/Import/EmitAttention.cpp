@@ -30,14 +30,42 @@ d::RopeStyle layline::toDialect(RopeStyle style) {
   llvm_unreachable("unknown style of RoPE");
 }
 
-Value Emitter::heads(Value x, Weight which, Weight bias, int64_t count) {
-  Value flat = linear(x, which, bias);
+Value Emitter::heads(Value flat, Weight which) {
+  int64_t width = cast<RankedTensorType>(flat.getType()).getDimSize(1);
   return d::SplitHeadsOp::create(builder, at(weightName(which)),
-                                 rows({count, config.headDim}), flat);
+                                 rows({width / config.headDim, config.headDim}),
+                                 flat);
 }
 
 Value Emitter::headNorm(Value x, Weight which) {
   return has(which) ? norm(x, which, std::nullopt, weightName(which)) : x;
+}
+
+/// Over all heads, which ranks share out: each has a part of the two sums of
+/// squares. They stand side by side, for one sum across ranks.
+void Emitter::fullWidthNorms(Value &q, Value &k) {
+  assert(config.norm.kind == NormKind::RMS && config.norm.weightOffset == 0 &&
+         "norm_by is an RMSNorm without an offset");
+  Type f32 = builder.getF32Type();
+  auto squares = [&](Value x, Weight which) -> Value {
+    return d::RowSquaresOp::create(builder, at(weightName(which)), rows(1, f32),
+                                   x);
+  };
+  Value ofQ = squares(q, Weight::QNorm), ofK = squares(k, Weight::KNorm);
+  Value both = d::ConcatColumnsOp::create(builder, at("qk_norm"), rows(2, f32),
+                                          ValueRange{ofQ, ofK});
+  auto normed = [&](Value x, Weight which, int64_t column) -> Value {
+    Location place = at(weightName(which));
+    Value statistics =
+        d::SliceColumnsOp::create(builder, place, rows(1, f32), both, column);
+    int64_t width = cast<RankedTensorType>(x.getType()).getDimSize(1);
+    return d::NormByOp::create(builder, place, x.getType(), x, statistics,
+                               weight(which),
+                               builder.getF64FloatAttr(config.norm.eps),
+                               builder.getI64IntegerAttr(width));
+  };
+  q = normed(q, Weight::QNorm, 0);
+  k = normed(k, Weight::KNorm, 1);
 }
 
 Value Emitter::rope(Value x, StringRef name) {
@@ -55,11 +83,18 @@ Emitter::Branch Emitter::attention(Value x) {
     return d::CacheOp::create(builder, at(d::stringifyPlane(plane)),
                               v.getType(), v, layer, plane);
   };
-  Value q =
-      headNorm(heads(x, Weight::Q, Weight::QBias, config.heads), Weight::QNorm);
-  Value k = headNorm(heads(x, Weight::K, Weight::KBias, config.kvHeads),
-                     Weight::KNorm);
-  Value v = heads(x, Weight::V, Weight::VBias, config.kvHeads);
+  Value q = linear(x, Weight::Q, Weight::QBias);
+  Value k = linear(x, Weight::K, Weight::KBias);
+  bool isFullWidth = config.qkNorm == QKNorm::FullWidth;
+  if (isFullWidth)
+    fullWidthNorms(q, k);
+  q = heads(q, Weight::Q);
+  k = heads(k, Weight::K);
+  if (!isFullWidth) {
+    q = headNorm(q, Weight::QNorm);
+    k = headNorm(k, Weight::KNorm);
+  }
+  Value v = heads(linear(x, Weight::V, Weight::VBias), Weight::V);
   q = rope(q, "q_rope");
   k = rope(k, "k_rope");
   Value keys = cache(k, d::Plane::Key);

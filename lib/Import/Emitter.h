@@ -71,8 +71,10 @@ private:
 
   // EmitAttention.cpp
   Branch attention(Value x);
-  Value heads(Value x, Weight weight, Weight bias, int64_t count);
+  /// [tokens, heads * headDim] as heads; `weight` says which projection's.
+  Value heads(Value flat, Weight weight);
   Value headNorm(Value x, Weight weight);
+  void fullWidthNorms(Value &q, Value &k);
   Value rope(Value x, StringRef name);
 
   // EmitLatentAttention.cpp

@@ -23,6 +23,7 @@ llvm::ArrayRef<Family> layline::hfFamilies() {
     addParallelFamilies(all);
     addMoeFamilies(all);
     addLatentFamilies(all);
+    addOlmoFamilies(all);
     llvm::sort(all, [](const Family &a, const Family &b) {
       return StringRef(a.modelType) < b.modelType;
     });

@@ -162,6 +162,7 @@ Family llamaFamily();
 // Each is in a file of its own: HFFamilies<Name>.cpp.
 void addLlamaFamilies(std::vector<Family> &families);
 void addGemmaFamilies(std::vector<Family> &families);
+void addOlmoFamilies(std::vector<Family> &families);
 void addParallelFamilies(std::vector<Family> &families);
 void addMoeFamilies(std::vector<Family> &families);
 void addLatentFamilies(std::vector<Family> &families);

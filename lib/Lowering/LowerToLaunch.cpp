@@ -119,6 +119,9 @@ LogicalResult LowerToLaunch::lower(ModuleOp module) {
         return op.getStoredStack() || op.getTransposed();
       }))
     features.insert("stored_layouts");
+  for (auto range : plan.getOps<RangeOp>())
+    if (range.getKind() == RangeKind::FirstReaders)
+      features.insert("row_statistics");
   plan.walk([&](StepOp step) {
     if (step.isTopLevel())
       addFeatures(step, features);

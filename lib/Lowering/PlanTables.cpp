@@ -58,13 +58,12 @@ PlanTables::getRange(Location loc, grid::SplitAttr split, int64_t size) {
   isSegmented |= within || last.getKind() == grid::PartitionKind::Zigzag ||
                  last.getKind() == grid::PartitionKind::Cyclic;
   IntegerAttr argument = builder.getI64IntegerAttr(last.getArgument());
-  bool isReaders = *kind == RangeKind::Readers;
   // The table may have grown.
   FlatSymbolRefAttr &entry = ranges[name];
   entry = FlatSymbolRefAttr::get(plan.getContext(), name);
   make<RangeOp>(Ranges, loc, name, *kind, axis,
                 launch::toAttribute(plan.getContext(), items),
-                isReaders ? argument : IntegerAttr(),
+                last.hasQueryHeads() ? argument : IntegerAttr(),
                 *kind == RangeKind::Cyclic ? argument : IntegerAttr(), within,
                 toAttribute(segments));
   return entry;

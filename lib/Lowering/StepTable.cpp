@@ -110,6 +110,22 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .attr("weight_offset", op.getWeightOffsetAttr());
             return true;
           })
+          .Case([&](RowSquaresOp op) {
+            s.kind(StepKind::RowSquares)
+                .with("input", op.getInput())
+                .with("output", op.getResult());
+            return true;
+          })
+          .Case([&](NormByOp op) {
+            s.kind(StepKind::NormBy)
+                .with("input", op.getInput())
+                .with("statistics", op.getStatistics())
+                .with("weight", op.getWeight())
+                .with("output", op.getResult())
+                .attr("eps", op.getEpsAttr())
+                .attr("width", static_cast<int64_t>(op.getWidth()));
+            return true;
+          })
           .Case([&](LinearOp op) {
             s.kind(StepKind::Linear)
                 .with("input", op.getInput())

@@ -51,8 +51,9 @@ private:
   LogicalResult placeOp(LayoutOpInterface op);
   void sliceArguments();
   void gatherNeeded(Operation *op, const FactorModel &model);
+  void countOnce(Operation *op, const FactorModel &model);
   Value getWhole(Value value, unsigned dim, Operation *before);
-  void paySums(Operation *op);
+  void paySum(Value value);
 
   func::FuncOp function;
   int64_t tp;
@@ -165,25 +166,40 @@ LogicalResult Placer::checkEven() {
   return diag;
 }
 
-/// Inserts the all_reduce that the plain program has right behind a product
-/// whose result owes a sum.
-void Placer::paySums(Operation *op) {
+/// Whether the op adds up values of which each owes the same and has no other
+/// reader: what they owe together is then paid once, behind it.
+static bool joinsSums(Operation *op) {
+  auto linear = dyn_cast<PartialLinearOpInterface>(op);
+  if (!linear)
+    return false;
+  SmallVector<unsigned, 2> addends = linear.getAddends();
+  if (addends.size() < 2)
+    return false;
+  ArrayRef<StringAttr> owed =
+      getLayout(op->getOperand(addends.front()).getType()).getOwes();
+  return llvm::all_of(addends, [&](unsigned addend) {
+    Value value = op->getOperand(addend);
+    return value.hasOneUse() && getLayout(value.getType()).getOwes() == owed;
+  });
+}
+
+/// Inserts the all_reduce that the plain program has right behind an op whose
+/// result owes a sum.
+void Placer::paySum(Value value) {
+  LayoutAttr layout = getLayout(value.getType());
+  if (!layout || !layout.owesAnything())
+    return;
+  Operation *op = value.getDefiningOp();
   OpBuilder builder(context);
   builder.setInsertionPointAfter(op);
-  for (Value result : op->getResults()) {
-    LayoutAttr layout = getLayout(result.getType());
-    if (!layout || !layout.owesAnything())
-      continue;
-    auto type = cast<RankedTensorType>(result.getType());
-    StringAttr site = getPlace(op->getLoc());
-    auto reduce = AllReduceOp::create(
-        builder, op->getLoc(),
-        withLayout(type, layout.withoutOwes(layout.getOwes())), result,
-        builder.getArrayAttr(SmallVector<Attribute>(layout.getOwes().begin(),
-                                                    layout.getOwes().end())),
-        site, StringAttr());
-    result.replaceAllUsesExcept(reduce.getResult(), reduce);
-  }
+  auto type = cast<RankedTensorType>(value.getType());
+  auto reduce = AllReduceOp::create(
+      builder, op->getLoc(),
+      withLayout(type, layout.withoutOwes(layout.getOwes())), value,
+      builder.getArrayAttr(SmallVector<Attribute>(layout.getOwes().begin(),
+                                                  layout.getOwes().end())),
+      getPlace(op->getLoc()), StringAttr());
+  value.replaceAllUsesExcept(reduce.getResult(), reduce);
 }
 
 LogicalResult Placer::placeOp(LayoutOpInterface op) {
@@ -194,9 +210,12 @@ LogicalResult Placer::placeOp(LayoutOpInterface op) {
     }
     return success();
   }
+  if (!joinsSums(op))
+    llvm::for_each(op->getOperands(), [&](Value value) { paySum(value); });
   FactorModel model;
   op.getFactors(model);
   gatherNeeded(op, model);
+  countOnce(op, model);
   // A weight that no split was carried to follows the activations: the
   // features of a row-parallel product.
   SmallVector<SplitAttr, 6> factors(model.factors.size());
@@ -232,7 +251,10 @@ LogicalResult Placer::placeOp(LayoutOpInterface op) {
     return failure();
   for (auto [result, layout] : llvm::zip(op->getResults(), results))
     setLayout(result, layout);
-  paySums(op);
+  // Nobody's sum is paid too: it shows as a site that nothing reads.
+  for (Value result : op->getResults())
+    if (result.use_empty())
+      paySum(result);
   return success();
 }
 
@@ -284,6 +306,29 @@ void Placer::gatherNeeded(Operation *op, const FactorModel &model) {
       operand.set(getWhole(operand.get(), 0, op));
 }
 
+/// A sum over KV heads counts those that several ranks hold once: on the first
+/// that reads them.
+void Placer::countOnce(Operation *op, const FactorModel &model) {
+  for (auto [operand, dims] : llvm::zip(op->getOpOperands(), model.operands)) {
+    Value value = operand.get();
+    LayoutAttr layout = getLayout(value.getType());
+    for (auto [dim, bound] : llvm::enumerate(dims)) {
+      SplitAttr split = layout.getDims()[dim];
+      // A weight is not computed: it can be loaded as it is needed.
+      if (!split || split.isPartition() || !value.getDefiningOp() ||
+          value.getDefiningOp()->getNumOperands() == 0 ||
+          model.factors[bound.factor].kind != FactorKind::Reduction)
+        continue;
+      OpBuilder builder(op);
+      operand.set(SliceOp::create(
+          builder, op->getLoc(),
+          withLayout(cast<RankedTensorType>(value.getType()),
+                     layout.withDim(dim, split.getFirstReaders())),
+          value, builder.getI64IntegerAttr(dim), split.getAxis()));
+    }
+  }
+}
+
 LogicalResult Placer::place() {
   Block &body = function.getBody().front();
   for (BlockArgument argument : body.getArguments())
@@ -302,6 +347,7 @@ LogicalResult Placer::place() {
   Operation *terminator = body.getTerminator();
   OpBuilder builder(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
+    paySum(operand.get());
     LayoutAttr layout = getLayout(operand.get().getType());
     // The last dimension first: rows are then gathered at full width, which a
     // kernel can do in one run per row.

@@ -22,6 +22,16 @@ static Segment getReaders(int64_t items, int64_t queryHeads, int64_t ranks,
   return {begin, (heads.end() + group - 1) / group - begin};
 }
 
+static Segment getFirstReaders(int64_t items, int64_t queryHeads, int64_t ranks,
+                               int64_t rank) {
+  if (items == 0)
+    return {};
+  Segment heads = getBlock(queryHeads, ranks, rank);
+  int64_t group = queryHeads / items;
+  int64_t begin = (heads.begin + group - 1) / group;
+  return {begin, (heads.end() + group - 1) / group - begin};
+}
+
 static std::vector<Segment> getOwned(const std::vector<int64_t> &owners,
                                      int64_t rank) {
   std::vector<Segment> segments;
@@ -61,6 +71,9 @@ std::vector<Segment> layline::getSegments(const Partition &partition,
     return getOwned(partition.owners, rank);
   case Partition::Kind::Readers:
     add(getReaders(items, partition.argument, ranks, rank));
+    break;
+  case Partition::Kind::FirstReaders:
+    add(getFirstReaders(items, partition.argument, ranks, rank));
     break;
   }
   return segments;
@@ -110,6 +123,19 @@ SegmentExpr layline::getReadersExpr(int64_t items, int64_t queryHeads,
   return {begin, ceilDiv(heads.begin + heads.size, group) - begin};
 }
 
+SegmentExpr layline::getFirstReadersExpr(int64_t items, int64_t queryHeads,
+                                         int64_t ranks, const Expr &rank) {
+  if (items == 0)
+    return {0, 0};
+  SegmentExpr heads = getBlockExpr(queryHeads, ranks, rank);
+  int64_t group = queryHeads / items;
+  // Whole groups: no two ranks read one KV head.
+  if (heads.size.isConstant() && heads.size.constant() % group == 0)
+    return getReadersExpr(items, queryHeads, ranks, rank);
+  Expr begin = ceilDiv(heads.begin, group);
+  return {begin, ceilDiv(heads.begin + heads.size, group) - begin};
+}
+
 /// Items dealt out in runs of `interleave`: whole periods first, then what the
 /// last, cut off one leaves for this rank.
 static SegmentExpr getCyclicExpr(const Expr &items, int64_t interleave,
@@ -135,8 +161,13 @@ std::vector<SegmentExpr> layline::getSegmentExprs(const Partition &partition,
     return {getCyclicExpr(items, partition.argument, ranks, rank)};
   case Partition::Kind::Readers:
     if (items.isConstant())
-      return {getReadersExpr(items.constant(), partition.argument, ranks,
-                             rank)};
+      return {
+          getReadersExpr(items.constant(), partition.argument, ranks, rank)};
+    return {};
+  case Partition::Kind::FirstReaders:
+    if (items.isConstant())
+      return {getFirstReadersExpr(items.constant(), partition.argument, ranks,
+                                  rank)};
     return {};
   case Partition::Kind::Owner:
     return {};

@@ -140,7 +140,9 @@ bool EdgeFlow::narrow(unsigned dim, StringAttr axis) {
                     "\", but {0} owes a sum: a rank's part of its own addend "
                     "is no part of the sum",
                 state.owedSince);
-  if (held.split && held.split.isOver(axis))
+  // Of KV heads that several ranks hold, the first may keep them.
+  bool isShared = held.split && held.split.getKind() == PartitionKind::Readers;
+  if (held.split && held.split.isOver(axis) && !isShared)
     return fail("needs all " + nameDim(dim) + " of {0}, but \"" + axis.str() +
                     "\" splits them already",
                 held.narrowedBy);
@@ -150,8 +152,7 @@ bool EdgeFlow::narrow(unsigned dim, StringAttr axis) {
   SplitAttr split = declared && dim < declared->dims.size()
                         ? declared->dims[dim].split
                         : SplitAttr();
-  if (!split || split.getLastAxis() != axis ||
-      split.withoutLast() != held.split)
+  if (!split || split.getLastAxis() != axis || !split.isPartOf(held.split))
     return fail("is to split " + nameDim(dim) + " of {0} over \"" + axis.str() +
                     "\", but its result does not say how",
                 nullptr);
@@ -217,7 +218,8 @@ static std::optional<ValueState> flowEdge(Operation *op, const ValueState &in,
           .Case([&](SliceOp slice) {
             StringAttr axis = slice.getAxisAttr();
             edge.needs("all " + nameDim(slice.getDim()) + " over " +
-                       quote(axis) + ", nothing owed over it");
+                       quote(axis) +
+                       ", or their readers, nothing owed over it");
             return edge.narrow(slice.getDim(), axis);
           })
           .Case([&](PadOp pad) {

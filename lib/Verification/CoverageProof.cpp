@@ -19,6 +19,8 @@ std::string layline::kindName(const Partition &partition) {
     return "owner";
   case Partition::Kind::Readers:
     return "readers";
+  case Partition::Kind::FirstReaders:
+    return "first_readers";
   }
   return "";
 }

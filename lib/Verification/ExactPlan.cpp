@@ -242,6 +242,10 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
     attrs.eps = from.eps;
     attrs.weightOffset = from.weightOffset;
     break;
+  case StepKind::NormBy:
+    attrs.eps = from.eps;
+    attrs.width = from.width;
+    break;
   case StepKind::Rope:
     attrs.rope = toTable(step);
     break;
@@ -324,6 +328,10 @@ static OpKind toKind(StepKind kind) {
     return OpKind::Embedding;
   case StepKind::Norm:
     return OpKind::Norm;
+  case StepKind::RowSquares:
+    return OpKind::RowSquares;
+  case StepKind::NormBy:
+    return OpKind::NormBy;
   case StepKind::Linear:
     return OpKind::Linear;
   case StepKind::Rope:

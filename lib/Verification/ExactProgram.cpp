@@ -179,6 +179,12 @@ std::optional<OpKind> ProgramBuilder::describeDecoder(Operation &generic,
         attrs.weightOffset = op.getWeightOffset().convertToDouble();
         return OpKind::Norm;
       })
+      .Case([](RowSquaresOp) { return OpKind::RowSquares; })
+      .Case([&](NormByOp op) {
+        attrs.eps = op.getEps().convertToDouble();
+        attrs.width = static_cast<int64_t>(op.getWidth());
+        return OpKind::NormBy;
+      })
       .Case<LinearOp, LogitsOp>([](Operation *) { return OpKind::Linear; })
       .Case([](SplitHeadsOp) { return OpKind::SplitHeads; })
       .Case([](MergeHeadsOp) { return OpKind::MergeHeads; })

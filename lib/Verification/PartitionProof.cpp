@@ -4,6 +4,7 @@
 #include "PeriodSearch.h"
 #include "Runs.h"
 #include "SymbolicParts.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace layline;
 
@@ -57,6 +58,12 @@ Proof proveByRanks(const std::vector<SegmentExpr> &segments,
                     "\", every item is held once with up to " +
                     std::to_string(found.count - 1) +
                     " items, but no proof for more was found");
+}
+
+Proof notShared(int64_t queryHeads, int64_t items) {
+  return Proof::bad("found " + std::to_string(queryHeads) +
+                    " query heads, expected a multiple of the " +
+                    std::to_string(items) + " KV heads");
 }
 
 Proof proveOwner(const std::vector<int64_t> &owners, const std::string &axis,
@@ -116,6 +123,16 @@ Proof layline::provePartition(const Partition &partition,
     return proveReaders(getReadersExpr(*items, partition.argument, ranks, rank),
                         *items, {getBlockExpr(partition.argument, ranks, rank)},
                         partition.argument, axis, ranks);
+  case Partition::Kind::FirstReaders:
+    if (!items)
+      return Proof::bad("found first readers of an unknown number of items, "
+                        "expected a known one");
+    if (*items > 0 && partition.argument % *items != 0)
+      return notShared(partition.argument, *items);
+    return proveFirstReaders(
+        getFirstReadersExpr(*items, partition.argument, ranks, rank),
+        getReadersExpr(*items, partition.argument, ranks, rank), *items, axis,
+        ranks);
   default:
     return provePartition(getSegmentExprs(partition, count, ranks, rank), axis,
                           ranks, items);
@@ -160,9 +177,7 @@ Proof layline::proveReaders(const SegmentExpr &held, int64_t items,
                             int64_t ranks) {
   StopWatch watch;
   if (items > 0 && queryHeads % items != 0)
-    return Proof::bad("found " + std::to_string(queryHeads) +
-                      " query heads, expected a multiple of the " +
-                      std::to_string(items) + " KV heads");
+    return notShared(queryHeads, items);
   Proof proof = provePartition(queries, axis, ranks, queryHeads);
   if (!proof)
     return proof;
@@ -178,6 +193,35 @@ Proof layline::proveReaders(const SegmentExpr &held, int64_t items,
                         "\" " + fault);
   }
   proof.method = "readers";
+  proof.seconds = watch.seconds();
+  return proof;
+}
+
+Proof layline::proveFirstReaders(const SegmentExpr &kept,
+                                 const SegmentExpr &held, int64_t items,
+                                 const std::string &axis, int64_t ranks) {
+  StopWatch watch;
+  Proof proof = provePartition({kept}, axis, ranks, items);
+  for (int64_t rank = 0; proof && rank < ranks; ++rank) {
+    auto own = getRuns({kept}, axis, rank, items);
+    auto all = getRuns({held}, axis, rank, items);
+    auto isHeld = [&](const Run &run) {
+      return llvm::any_of(*all, [&](const Run &of) {
+        return of.begin <= run.begin &&
+               run.begin + run.size <= of.begin + of.size;
+      });
+    };
+    if (!own || !all)
+      return Proof::bad("rank " + std::to_string(rank) + " of \"" + axis +
+                        "\" has no begin or size");
+    if (!llvm::all_of(*own, isHeld))
+      return Proof::bad("rank " + std::to_string(rank) + " of \"" + axis +
+                        "\" keeps KV head " +
+                        std::to_string(own->front().begin) +
+                        ", which its query heads do not read");
+  }
+  if (proof)
+    proof.method += " + readers";
   proof.seconds = watch.seconds();
   return proof;
 }

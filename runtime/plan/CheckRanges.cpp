@@ -60,6 +60,18 @@ Part readPart(const Range &range, std::int64_t extent, std::int64_t ranks,
   return {first, (heads.end() - 1) / perHead - first + 1};
 }
 
+/// What a rank reads and no rank before it does.
+Part firstReadPart(const Range &range, std::int64_t extent, std::int64_t ranks,
+                   std::int64_t rank) {
+  Part part = readPart(range, extent, ranks, rank);
+  std::int64_t end = part.end();
+  for (std::int64_t lower = 0; lower < rank; ++lower)
+    part.begin =
+        std::max(part.begin, readPart(range, extent, ranks, lower).end());
+  part.size = std::max<std::int64_t>(0, end - part.begin);
+  return part;
+}
+
 /// Begin and size of the segments that the kind gives a rank.
 std::vector<Part> expectedSegments(const Range &range, std::int64_t extent,
                                    std::int64_t ranks, std::int64_t rank) {
@@ -68,6 +80,8 @@ std::vector<Part> expectedSegments(const Range &range, std::int64_t extent,
     return {blockPart(extent, ranks, rank)};
   case Range::Kind::Readers:
     return {readPart(range, extent, ranks, rank)};
+  case Range::Kind::FirstReaders:
+    return {firstReadPart(range, extent, ranks, rank)};
   case Range::Kind::Zigzag:
     return {blockPart(extent, 2 * ranks, rank),
             blockPart(extent, 2 * ranks, 2 * ranks - 1 - rank)};
@@ -87,6 +101,8 @@ const char *whatKindGives(Range::Kind kind) {
     return "the block";
   case Range::Kind::Readers:
     return "what it reads";
+  case Range::Kind::FirstReaders:
+    return "what it is the first to read";
   case Range::Kind::Zigzag:
     return "of zigzag it";
   case Range::Kind::Cyclic:
@@ -159,8 +175,7 @@ std::int64_t extentFor(const Plan &plan, const Range &range,
   std::int64_t extent = evaluate(range.extent, environment);
   if (extent < 0)
     invalid("has extent ", extent, " for ", environment.tokens, " tokens");
-  if (range.kind == Range::Kind::Readers &&
-      (extent == 0 || range.of % extent != 0))
+  if (range.hasQueryHeads() && (extent == 0 || range.of % extent != 0))
     invalid("has ", range.of, " query heads for ", extent,
             " KV heads; a multiple is expected");
   return extent;
@@ -169,14 +184,16 @@ std::int64_t extentFor(const Plan &plan, const Range &range,
 void checkFeature(const Plan &plan, const Range &range) {
   bool isOld =
       range.kind == Range::Kind::Block || range.kind == Range::Kind::Readers;
-  if ((isOld && !range.isNested()) ||
-      std::find(plan.features.begin(), plan.features.end(),
-                "segmented_ranges") != plan.features.end())
+  if (isOld && !range.isNested())
     return;
-  invalid("is ",
-          range.isNested() ? "within '" + plan.ranges[range.within].id + "'"
-                           : concat("of kind '", kindName(range.kind), "'"),
-          "; 'requires' does not list the feature 'segmented_ranges'");
+  const char *feature = range.kind == Range::Kind::FirstReaders
+                            ? "row_statistics"
+                            : "segmented_ranges";
+  if (!plan.hasFeature(feature))
+    invalid("is ",
+            range.isNested() ? "within '" + plan.ranges[range.within].id + "'"
+                             : concat("of kind '", kindName(range.kind), "'"),
+            "; 'requires' does not list the feature '", feature, "'");
 }
 
 void checkRange(const Plan &plan, int index) {

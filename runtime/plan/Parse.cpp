@@ -271,11 +271,11 @@ int parseWithin(const Cursor &at, const Range &range, const Plan &plan,
   if (within >= static_cast<int>(plan.ranges.size()))
     at.fail("names range '", at.string(),
             "', which does not stand earlier in the list");
-  if (range.kind == Range::Kind::Readers ||
-      plan.ranges[within].kind == Range::Kind::Readers)
+  if (range.hasQueryHeads() || plan.ranges[within].hasQueryHeads())
     at.fail("nests ", kindName(range.kind), " in range '", at.string(),
             "' of kind ", kindName(plan.ranges[within].kind),
-            "; the parts of 'readers' may overlap and are not dealt out");
+            "; KV heads are where their query heads are and are not dealt "
+            "out again");
   std::vector<int> axes = plan.axesOf(within);
   if (std::find(axes.begin(), axes.end(), range.axis) != axes.end())
     at.fail("nests a range over axis '", plan.axes[range.axis].name,
@@ -312,11 +312,13 @@ Range parseRange(const Cursor &at, const Plan &plan, const PlanNames &names) {
   Range range;
   range.id = at.at("id").string();
   range.axis = names.axes.resolve(at.at("axis"));
-  range.kind = choose<Kind>(at.at("kind"), {{"block", Kind::Block},
-                                            {"readers", Kind::Readers},
-                                            {"zigzag", Kind::Zigzag},
-                                            {"cyclic", Kind::Cyclic}});
-  range.of = parseKindKey(at, "of", range.kind == Kind::Readers, "readers");
+  range.kind =
+      choose<Kind>(at.at("kind"), {{"block", Kind::Block},
+                                   {"readers", Kind::Readers},
+                                   {"first_readers", Kind::FirstReaders},
+                                   {"zigzag", Kind::Zigzag},
+                                   {"cyclic", Kind::Cyclic}});
+  range.of = parseKindKey(at, "of", range.hasQueryHeads(), "readers");
   range.interleave =
       parseKindKey(at, "interleave", range.kind == Kind::Cyclic, "cyclic");
   if (at.has("within"))

@@ -24,6 +24,7 @@ const std::map<std::string_view, Reader> &readers() {
       {"eps", [](C at, N, Attrs &a) { a.eps = at.number(); }},
       {"weight_offset",
        [](C at, N, Attrs &a) { a.weightOffset = at.number(); }},
+      {"width", [](C at, N, Attrs &a) { a.width = at.integer(); }},
       {"style",
        [](C at, N, Attrs &a) {
          a.style = choose<RopeStyle>(

@@ -45,6 +45,8 @@ const char *kindName(Range::Kind kind) {
     return "block";
   case Range::Kind::Readers:
     return "readers";
+  case Range::Kind::FirstReaders:
+    return "first_readers";
   case Range::Kind::Zigzag:
     return "zigzag";
   case Range::Kind::Cyclic:
@@ -96,6 +98,10 @@ bool Step::has(const char *attribute) const {
 const Operand *Step::find(const char *argument) const {
   const std::vector<Operand> &operands = list(argument);
   return operands.empty() ? nullptr : &operands.front();
+}
+
+bool Plan::hasFeature(std::string_view feature) const {
+  return std::find(features.begin(), features.end(), feature) != features.end();
 }
 
 std::int64_t Plan::ranks() const {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -52,19 +53,29 @@ struct Segment {
 /// ranks of an axis. A rank's items are those of its segments one after
 /// another.
 struct Range {
-  enum class Kind : std::uint8_t { Block, Readers, Zigzag, Cyclic };
+  enum class Kind : std::uint8_t {
+    Block,
+    Readers,
+    Zigzag,
+    Cyclic,
+    FirstReaders
+  };
   std::string id;
   int axis = 0;
   /// Of a nested range: the size of the range it lies within.
   Expr extent;
   Kind kind = Kind::Block;
-  std::int64_t of = 0;         ///< Readers: number of query heads
+  std::int64_t of = 0;         ///< (First)Readers: number of query heads
   std::int64_t interleave = 0; ///< Cyclic: items that stay together
   /// An earlier range whose items are dealt out; -1: those of the dimension.
   int within = -1;
   std::vector<Segment> segments;
 
   bool isNested() const { return within >= 0; }
+  /// Its items are KV heads, held by where their query heads are.
+  bool hasQueryHeads() const {
+    return kind == Kind::Readers || kind == Kind::FirstReaders;
+  }
   /// Whether a rank's items are one run of the dimension.
   bool isContiguous() const {
     return !isNested() && segments.size() == 1 && !segments.front().isStrided();
@@ -261,6 +272,8 @@ struct Plan {
   std::vector<Variant> variants;
 
   std::int64_t ranks() const;
+  /// Whether `requires` lists it.
+  bool hasFeature(std::string_view feature) const;
   /// Coordinates of a rank: row-major over the axes.
   std::vector<std::int64_t> coordinates(std::int64_t rank) const;
 

@@ -10,6 +10,8 @@ namespace layline::runtime {
 // StepContractsRows.cpp: work on rows.
 void checkEmbedding(const StepContract &);
 void checkNorm(const StepContract &);
+void checkRowSquares(const StepContract &);
+void checkNormBy(const StepContract &);
 void checkLinear(const StepContract &);
 void checkAddBias(const StepContract &);
 void checkRope(const StepContract &);

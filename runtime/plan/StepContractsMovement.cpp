@@ -64,6 +64,20 @@ std::string printDim(const StepContract &c, const DimLayout &dim) {
                                   "' in units of ", dim.unit);
 }
 
+/// First readers are cut out of what all readers hold.
+void keptOfReaders(const StepContract &c, const Range &kept,
+                   const DimLayout &inner, const Operand &from) {
+  const DimLayout &outer =
+      from.layout.dims[static_cast<std::size_t>(c.attrs().dim)];
+  const Range *held = outer.isSplit() ? &c.plan.ranges[outer.range] : nullptr;
+  if (!held || held->kind != Range::Kind::Readers || held->axis != kept.axis ||
+      held->of != kept.of || held->extent != kept.extent ||
+      outer.unit != inner.unit)
+    c.fail("dimension ", c.attrs().dim, " of '", c.id(from), "' is ",
+           printDim(c, outer), "; the readers whose first ones range '",
+           kept.id, "' names are expected");
+}
+
 /// `part` holds the step's range of the dimension, and `from` what the range
 /// deals out: all of it, or the range around a nested one.
 void splitByRange(const StepContract &c, const Operand &part,
@@ -75,6 +89,8 @@ void splitByRange(const StepContract &c, const Operand &part,
   if (inner.range != c.attrs().range)
     c.fail("dimension ", dim, " of '", c.id(part), "' is ", printDim(c, inner),
            "; range '", range.id, "' is expected");
+  if (range.kind == Range::Kind::FirstReaders)
+    return keptOfReaders(c, range, inner, from);
   if (!range.isNested())
     return c.heldWhole(from, dim);
   DimLayout expected{range.within, inner.unit};

@@ -38,6 +38,44 @@ void checkNorm(const StepContract &c) {
   }
 }
 
+void checkRowSquares(const StepContract &c) {
+  const Operand &input = c.arg("input"), &output = c.arg("output");
+  c.dims("input", 2);
+  c.dims("output", 2);
+  c.owesNothing(input);
+  c.sameDim(input, 0, output, 0);
+  c.extent(output, 1, 1);
+  c.heldWhole(output, 1);
+  const DimLayout &features = input.layout.dims[1];
+  if (features.isSplit() &&
+      c.plan.ranges[features.range].kind == Range::Kind::Readers)
+    c.fail("sums over '", c.id(input), "', whose range '",
+           c.plan.ranges[features.range].id,
+           "' gives one KV head to several ranks: it would count more than "
+           "once");
+  // Features of other ranks are missing from the sum.
+  c.owesExactly(output, withAxes({}, c.axesOf(input, 1)));
+}
+
+void checkNormBy(const StepContract &c) {
+  const Operand &input = c.arg("input"), &statistics = c.arg("statistics"),
+                &weight = c.arg("weight");
+  c.dims("input", 2);
+  c.dims("statistics", 2);
+  c.dims("weight", 1);
+  c.owesNothing(input);
+  c.owesNothing(statistics);
+  c.sameLayout(input, c.arg("output"));
+  c.sameDim(statistics, 0, input, 0);
+  c.extent(statistics, 1, 1);
+  c.heldWhole(statistics, 1);
+  c.sameDim(weight, 0, input, 1);
+  std::int64_t width = c.attrs().width;
+  if (!input.shape[1].isConstant() || width < 1 || width > input.shape[1].value)
+    c.fail("is over a width of ", width, "; 1 to ", print(input.shape[1]),
+           ", the features of '", c.id(input), "', are expected");
+}
+
 void checkLinear(const StepContract &c) {
   const Operand &input = c.arg("input"), &weight = c.arg("weight"),
                 &output = c.arg("output");

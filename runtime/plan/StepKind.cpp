@@ -34,7 +34,7 @@ constexpr bool kCollective = true;
 constexpr bool kInPlace = true;
 constexpr const char *kColumns = "columns", *kRouting = "routing",
                      *kSinks = "attention_sinks", *kLatent = "latent_attention",
-                     *kSoftcap = "softcap";
+                     *kSoftcap = "softcap", *kRowStatistics = "row_statistics";
 
 /// In the order of the enum and of docs/plan-format.md.
 const std::array<StepKindInfo, kStepKinds> &table() {
@@ -280,6 +280,22 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        kInPlace,
        checkRowwise,
        kSoftcap},
+      {StepKind::RowSquares,
+       "row_squares",
+       {in("input"), out("output")},
+       {},
+       false,
+       false,
+       checkRowSquares,
+       kRowStatistics},
+      {StepKind::NormBy,
+       "norm_by",
+       {in("input"), in("statistics"), weight("weight"), out("output")},
+       {{"eps"}, {"width"}},
+       false,
+       kInPlace,
+       checkNormBy,
+       kRowStatistics},
   }};
   return kinds;
 }

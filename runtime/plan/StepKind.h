@@ -42,9 +42,11 @@ enum class StepKind : std::uint8_t {
   AddExpertBias,
   LatentAttention,
   Indexer,
-  Softcap
+  Softcap,
+  RowSquares,
+  NormBy
 };
-inline constexpr std::size_t kStepKinds = 28;
+inline constexpr std::size_t kStepKinds = 30;
 
 enum class NormKind : std::uint8_t { Rms, Layer };
 enum class RopeStyle : std::uint8_t { Half, Interleaved, InterleavedToHalf };
@@ -60,6 +62,7 @@ struct StepAttributes {
   NormKind norm = NormKind::Rms;
   double eps = 0;
   double weightOffset = 0;
+  std::int64_t width = 0;
   RopeStyle style = RopeStyle::Half;
   std::int64_t rotary = 0;
   double scale = 1;

@@ -138,6 +138,13 @@ launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
 
 // -----
 
+launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
+  // expected-error @below {{deals out 2 : i64 items by 'first_readers', expected 'of' as a multiple of them}}
+  launch.range @r first_readers over "tp" extent 2 begin 0 size 1
+}
+
+// -----
+
 // Blocks do not.
 launch.plan @plan target "t" dtype f32 mesh ["tp"] = [2] source {} requires [] {
   // expected-error @below {{deals out 2 : i64 items by 'block', expected no 'of'}}

@@ -111,7 +111,8 @@ static std::vector<GridDim> parseDims(const Arguments &arguments,
   }
   for (GridDim &dim : dims)
     for (Link &link : dim.links)
-      if (link.partition.kind == Partition::Kind::Readers) {
+      if (link.partition.kind == Partition::Kind::Readers ||
+          link.partition.kind == Partition::Kind::FirstReaders) {
         if (!queryHeads)
           throw CLI::ValidationError("--heads",
                                      "found none, expected the query heads "

@@ -101,13 +101,16 @@ private:
       link.partition = Partition::zigzag();
     else if (kind == "readers")
       link.partition = Partition::readers(0);
+    else if (kind == "first_readers")
+      link.partition = Partition::firstReaders(0);
     else if (kind == "cyclic")
       link.partition = Partition::cyclic(
           parseNumber(option, take("the length of a run, as in 'cyclic 64 cp'"),
                       1, kMostItems, "the length of a run"));
     else if (kind != "owner")
       refuse(option, kind,
-             "block, zigzag, cyclic, owner or readers, or 'whole'");
+             "block, zigzag, cyclic, owner, readers or first_readers, or "
+             "'whole'");
     link.axis = take("an axis of the mesh behind '" + kind + "'");
     auto axis =
         std::find_if(mesh.begin(), mesh.end(), [&](const MeshAxis &known) {

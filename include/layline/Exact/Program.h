@@ -73,6 +73,8 @@ enum class OpKind {
   Weight,          ///< () -> w; `weight`
   Embedding,       ///< ids [T], table [V, H] -> [T, H]
   Norm,            ///< x, w, bias? -> y; `function` rms or layer, `eps`, ...
+  RowSquares,      ///< x [T, D] -> sum of x^2 [T, 1]
+  NormBy,          ///< x [T, D], statistics [T, 1], w [D] -> y; `eps`, `width`
   Linear,          ///< x [.., I], w [O, I], bias [O]? -> [.., O]
   SplitHeads,      ///< [T, heads * width] -> [T, heads, width]
   MergeHeads,      ///< [T, heads, width] -> [T, heads * width]
@@ -157,6 +159,7 @@ struct Attributes {
   std::string from, to; ///< Cast: bf16, f16, f32, f64, f8E4M3FN, ...
   double eps = 0;
   double weightOffset = 0;
+  int64_t width = 0; ///< NormBy: features that the norm is over
   double factor = 1; ///< Scale; Attention: of the scores; Router: of weights
   std::shared_ptr<const RopeTable> rope;
   int64_t layer = 0; ///< Cache: -1 for the cache of positions

@@ -40,7 +40,12 @@ struct Partition {
     /// The n KV heads that a rank's Block part of the query heads reads, where
     /// query head h reads KV head h / (queryHeads / n). With [b, e) the query
     /// heads and g = queryHeads / n: [b / g, ceil(e / g)). Parts may overlap.
-    Readers
+    Readers,
+    /// Of what Readers gives a rank, the items that no lower rank has: each KV
+    /// head once, on the first rank that reads it. The ranks below read for the
+    /// query heads [0, b), so that is [ceil(b / g), ceil(e / g)), the end of
+    /// what Readers gives.
+    FirstReaders
   };
 
   static Partition block() { return {Kind::Block, 0, {}}; }
@@ -55,14 +60,17 @@ struct Partition {
   static Partition readers(int64_t queryHeads) {
     return {Kind::Readers, queryHeads, {}};
   }
+  static Partition firstReaders(int64_t queryHeads) {
+    return {Kind::FirstReaders, queryHeads, {}};
+  }
 
   Kind kind = Kind::Block;
-  int64_t argument = 0; ///< Cyclic: interleave, Readers: query heads
+  int64_t argument = 0; ///< Cyclic: interleave, (First)Readers: query heads
   std::vector<int64_t> owners;
 };
 
-/// The items of a rank, in ascending order; segments are not empty. Block and
-/// Readers give at most one, Zigzag at most two.
+/// The items of a rank, in ascending order; segments are not empty. Block,
+/// Readers and FirstReaders give at most one, Zigzag at most two.
 std::vector<Segment> getSegments(const Partition &partition, int64_t items,
                                  int64_t ranks, int64_t rank);
 
@@ -90,9 +98,11 @@ struct SegmentExpr {
 SegmentExpr getBlockExpr(const Expr &items, int64_t ranks, const Expr &rank);
 SegmentExpr getReadersExpr(int64_t items, int64_t queryHeads, int64_t ranks,
                            const Expr &rank);
+SegmentExpr getFirstReadersExpr(int64_t items, int64_t queryHeads,
+                                int64_t ranks, const Expr &rank);
 /// All segments of a rank, in ascending order of their items: one, or two for
 /// Zigzag. They may be empty. None for Owner, whose parts have no closed form,
-/// and for Readers of a number of items that is not known.
+/// and for (First)Readers of a number of items that is not known.
 std::vector<SegmentExpr> getSegmentExprs(const Partition &partition,
                                          const Expr &items, int64_t ranks,
                                          const Expr &rank);

@@ -30,6 +30,7 @@ Proof provePartition(const std::vector<SegmentExpr> &segments,
 /// The same for the expressions that `getSegmentExprs` gives. Owner needs a
 /// known number of items. Readers need one as well, and are proved as a cover:
 /// each rank holds exactly what its Block part of the query heads reads.
+/// FirstReaders are a partition of what Readers hold.
 Proof provePartition(const Partition &partition, const std::string &axis,
                      int64_t ranks, std::optional<int64_t> items);
 
@@ -39,6 +40,12 @@ Proof provePartition(const Partition &partition, const std::string &axis,
 Proof proveReaders(const SegmentExpr &held, int64_t items,
                    const std::vector<SegmentExpr> &queries, int64_t queryHeads,
                    const std::string &axis, int64_t ranks);
+
+/// Proves that the segments `kept` are a partition of `items` KV heads and that
+/// each rank's is part of what it holds, `held`: heads that several ranks hold
+/// are kept by one of them.
+Proof proveFirstReaders(const SegmentExpr &kept, const SegmentExpr &held,
+                        int64_t items, const std::string &axis, int64_t ranks);
 
 /// One split of a chain: deals out the items of the part that the link before
 /// it gives, or all items.

@@ -55,7 +55,13 @@ void copyPart(RankContext<T> &context, const Step &step) {
   auto output = context.template tensor<Element>(step.arg("output"));
   auto dim = static_cast<std::size_t>(step.attrs.dim);
   Region region = wholeRegion(input.shape);
-  region[dim] = context.own(step.arg("output").layout.dims[dim]);
+  const DimLayout &part = step.arg("output").layout.dims[dim];
+  region[dim] = context.own(part);
+  // First readers are numbered as in the whole dimension, of which the input
+  // has those that the rank reads.
+  if (context.run->plan->ranges[part.range].kind == Range::Kind::FirstReaders)
+    for (Part &run : region[dim])
+      run.begin -= context.begin(step.arg("input"), dim);
   forEachRun(input.shape, region,
              [&](std::int64_t to, std::int64_t from, std::int64_t count) {
                std::copy_n(input.data + from, count, output.data + to);

@@ -20,7 +20,8 @@ template <typename T> KernelFunction<T> kernelOf(StepKind kind) {
       nullptr,          sliceColumns<T>,
       concatColumns<T>, rowScale<T>,
       addExpertBias<T>, latentAttention<T>,
-      indexer<T>,       softcap<T>};
+      indexer<T>,       softcap<T>,
+      rowSquares<T>,    normBy<T>};
   return kernels[static_cast<std::size_t>(kind)];
 }
 

@@ -21,6 +21,8 @@ LAYLINE_KERNEL(embedding);
 LAYLINE_KERNEL(linear);
 // RowKernels.cpp
 LAYLINE_KERNEL(norm);
+LAYLINE_KERNEL(rowSquares);
+LAYLINE_KERNEL(normBy);
 LAYLINE_KERNEL(rope);
 // MoEKernels.cpp
 LAYLINE_KERNEL(router);

@@ -41,6 +41,38 @@ template <typename T> void norm(RankContext<T> &context, const Step &step) {
   }
 }
 
+template <typename T>
+void rowSquares(RankContext<T> &context, const Step &step) {
+  auto input = context.floats(step.arg("input"));
+  auto output = context.floats(step.arg("output"));
+  // A rank without features has addends of zero.
+  std::int64_t rows = input.dim(0), width = input.last();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T *x = input.data + r * width;
+    T squares = 0;
+    for (std::int64_t i = 0; i < width; ++i)
+      squares += x[i] * x[i];
+    output.data[r] = squares;
+  }
+}
+
+template <typename T> void normBy(RankContext<T> &context, const Step &step) {
+  auto input = context.floats(step.arg("input"));
+  auto statistics = context.floats(step.arg("statistics"));
+  auto output = context.floats(step.arg("output"));
+  auto weight = context.weight(step.arg("weight"));
+  auto count = static_cast<T>(step.attrs.width);
+  auto eps = static_cast<T>(step.attrs.eps);
+  std::int64_t rows = input.dim(0), width = input.last();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T *x = input.data + r * width;
+    T *y = output.data + r * width;
+    T inverse = T(1) / std::sqrt(statistics.data[r] / count + eps);
+    for (std::int64_t i = 0; i < width; ++i)
+      y[i] = x[i] * inverse * weight.data[i];
+  }
+}
+
 /// The angles are taken in double in both precisions: a position times a
 /// frequency loses all fraction bits of a float at long contexts.
 template <typename T> void rope(RankContext<T> &context, const Step &step) {
@@ -87,6 +119,8 @@ template <typename T> void rope(RankContext<T> &context, const Step &step) {
 }
 
 LAYLINE_INSTANTIATE(norm)
+LAYLINE_INSTANTIATE(rowSquares)
+LAYLINE_INSTANTIATE(normBy)
 LAYLINE_INSTANTIATE(rope)
 
 } // namespace layline::runtime

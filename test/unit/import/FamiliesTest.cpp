@@ -75,6 +75,26 @@ TEST_CASE("what sets each family apart") {
     CHECK_FALSE(c.qkvBias);
     CHECK(c.headDim == 16);
   }
+  SECTION("olmo2: norms behind the branches, of q and k over all heads") {
+    DecoderConfig c = ConfigSource("olmo2").config();
+    CHECK(c.block == BlockStructure::PostNorm);
+    CHECK(c.qkNorm == QKNorm::FullWidth);
+    CHECK(c.norm.kind == NormKind::RMS);
+    CHECK(c.rope.theta == 500000);
+    CHECK_FALSE(c.has(Weight::InputNorm, 0));
+    CHECK_FALSE(c.has(Weight::MlpNorm, 0));
+    CHECK(c.find(Weight::QNorm, 1).storedRows == 64);
+    CHECK(c.find(Weight::KNorm, 1).storedRows == 32);
+    CHECK(c.find(Weight::AttnBranchNorm, 1).tensor ==
+          "model.layers.1.post_attention_layernorm.weight");
+    CHECK(c.find(Weight::MlpBranchNorm, 1).tensor ==
+          "model.layers.1.post_feedforward_layernorm.weight");
+    DecoderConfig biased =
+        ConfigSource("olmo2").set("attention_bias", true).config();
+    CHECK(biased.qkvBias);
+    CHECK(biased.oBias);
+    CHECK_FALSE(biased.mlpBias);
+  }
   SECTION("qwen3: attention_bias is of q, k, v and o") {
     DecoderConfig c =
         ConfigSource("qwen3").set("attention_bias", true).config();
@@ -194,6 +214,8 @@ TEST_CASE("published configs of the known families") {
        {"llama-3.1-405b", "llama", 126, 16384, 128, 8, 128, 53248, 128256},
        {"mistral-7b-v0.3", "mistral", 32, 4096, 32, 8, 128, 14336, 32768},
        {"mixtral-8x7b", "mixtral", 32, 4096, 32, 8, 128, 14336, 32000},
+       {"olmo-2-7b", "olmo2", 32, 4096, 32, 32, 128, 11008, 100352},
+       {"olmo-2-32b", "olmo2", 64, 5120, 40, 8, 128, 27648, 100352},
        {"phi-4", "phi3", 40, 5120, 40, 10, 128, 17920, 100352},
        {"phi-4-mini", "phi3", 32, 3072, 24, 8, 128, 8192, 200064},
        {"qwen2-7b", "qwen2", 28, 3584, 28, 4, 128, 18944, 152064},
@@ -212,7 +234,9 @@ TEST_CASE("published configs of the known families") {
   CHECK(c.headDim == row.headDim);
   CHECK(c.intermediate == row.intermediate);
   CHECK(c.vocab == row.vocab);
-  CHECK(c.dtype == ElementType::BFloat16);
+  // OLMo-2 is published in float32.
+  CHECK(c.dtype == (c.modelType == "olmo2" ? ElementType::Float32
+                                           : ElementType::BFloat16));
   CHECK(c.activation == Activation::SiLU);
   CHECK(c.assumptions.empty());
   // None of them but phi-4-mini slides in fact: use_sliding_window is false.
@@ -409,12 +433,12 @@ TEST_CASE("activations and element types") {
 }
 
 TEST_CASE("known model types are sorted") {
-  CHECK(knownModelTypes() ==
-        std::vector<std::string>{
-            "RefinedWeb",   "cohere",      "deepseek_v2", "deepseek_v3",
-            "deepseek_v32", "falcon",      "gemma2",      "gemma3_text",
-            "glm4_moe",     "glm_moe_dsa", "gpt_neox",    "gpt_oss",
-            "gptj",         "granite",     "kimi_k2",     "llama",
-            "mistral",      "mixtral",     "phi",         "phi3",
-            "qwen2",        "qwen3",       "qwen3_moe",   "stablelm"});
+  CHECK(
+      knownModelTypes() ==
+      std::vector<std::string>{
+          "RefinedWeb", "cohere",  "deepseek_v2", "deepseek_v3", "deepseek_v32",
+          "falcon",     "gemma2",  "gemma3_text", "glm4_moe",    "glm_moe_dsa",
+          "gpt_neox",   "gpt_oss", "gptj",        "granite",     "kimi_k2",
+          "llama",      "mistral", "mixtral",     "olmo2",       "phi",
+          "phi3",       "qwen2",   "qwen3",       "qwen3_moe",   "stablelm"});
 }

@@ -163,8 +163,8 @@ TEST_CASE("sizes that together are no model") {
 }
 
 TEST_CASE("any value of any key makes an error or a config that works") {
-  const char *family = GENERATE("llama", "mistral", "mixtral", "phi3", "qwen2",
-                                "qwen3", "qwen3_moe");
+  const char *family = GENERATE("llama", "mistral", "mixtral", "olmo2", "phi3",
+                                "qwen2", "qwen3", "qwen3_moe");
   for (const std::string &path : ConfigSource(family).paths())
     for (const char *value : {"null",
                               "true",

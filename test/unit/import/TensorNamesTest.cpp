@@ -38,7 +38,7 @@ Shapes storedShapes(const std::string &path) {
 TEST_CASE("the weights of a config are those of the checkpoint, no more, no "
           "less") {
   const char *family = GENERATE("llama", "phi3", "qwen2", "qwen3", "qwen3_moe",
-                                "cohere", "gemma2", "granite", "phi");
+                                "cohere", "gemma2", "granite", "phi", "olmo2");
   CAPTURE(family);
   DecoderConfig config = ConfigSource(family).config();
   Shapes named;

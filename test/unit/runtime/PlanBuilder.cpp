@@ -218,6 +218,30 @@ Json PlanBuilder::readers(std::int64_t kvHeads, std::int64_t heads,
   return {{"range", id}, {"unit", unit}};
 }
 
+Json PlanBuilder::firstReaders(std::int64_t kvHeads, std::int64_t heads,
+                               std::int64_t unit) {
+  std::string id = "first.kv" + std::to_string(kvHeads) + "of" +
+                   std::to_string(heads) + "/tp";
+  std::int64_t quotient = heads / ranks_, remainder = heads % ranks_,
+               share = heads / kvHeads;
+  auto firstOf = [&](const Json &rank) -> Json {
+    return {"ceildiv",
+            {"add", {"mul", rank, quotient}, {"min", rank, remainder}},
+            share};
+  };
+  Json begin = firstOf("rank.tp"), end = firstOf({"add", "rank.tp", 1});
+  if (!hasRange(id))
+    plan_["ranges"].push_back(
+        {{"id", id},
+         {"axis", "tp"},
+         {"extent", kvHeads},
+         {"kind", "first_readers"},
+         {"of", heads},
+         {"segments",
+          Json::array({{{"begin", begin}, {"size", {"sub", end, begin}}}})}});
+  return {{"range", id}, {"unit", unit}};
+}
+
 std::int64_t PlanBuilder::largestPart(const Json &id,
                                       std::int64_t tokens) const {
   for (const Json &range : plan_["ranges"]) {

@@ -43,6 +43,9 @@ public:
   Json within(const Json &outer);
   /// The KV heads that the rank's block of query heads reads.
   Json readers(std::int64_t kvHeads, std::int64_t heads, std::int64_t unit = 1);
+  /// Of those the ones that no lower rank's block reads.
+  Json firstReaders(std::int64_t kvHeads, std::int64_t heads,
+                    std::int64_t unit = 1);
 
   std::string weight(const std::string &key,
                      const std::vector<std::int64_t> &shape, const Json &dims,

@@ -523,7 +523,7 @@ TEST_CASE("ranges that are not what they say are refused", "[plan]") {
           nested["extent"] = {"size", "kv2of8/tp"};
           p["ranges"].push_back(nested);
         },
-        "the parts of 'readers' may overlap"},
+        "KV heads are where their query heads are"},
        {"an extent that is not the size of the range around it",
         [](Json &p) { range(p, kNested)["extent"] = "tokens"; },
         "extent: of a range within 'tokens/cp:zigzag' must be [\"size\", "

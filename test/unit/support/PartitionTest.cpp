@@ -55,8 +55,7 @@ TEST_CASE("block parts differ by one item at most, larger ones first") {
   for (int64_t ranks = 1; ranks <= 20; ++ranks)
     for (int64_t items = 0; items <= 200; ++items) {
       Expr rank = Expr::rank("tp");
-      SegmentExpr symbolic =
-          getBlockExpr(Expr::symbol("tokens"), ranks, rank);
+      SegmentExpr symbolic = getBlockExpr(Expr::symbol("tokens"), ranks, rank);
       SegmentExpr folded = getBlockExpr(items, ranks, rank);
       for (int64_t r = 0; r < ranks; ++r) {
         Segment part = getBlock(items, ranks, r);
@@ -84,9 +83,9 @@ TEST_CASE("segment expressions give the items of every partition") {
           for (const SegmentExpr &s : segments) {
             int64_t begin = at(s.begin, rank, items);
             for (int64_t j = 0, size = at(s.size, rank, items); j < size; ++j)
-              found.push_back(s.stride ? begin + j / s.block * s.stride +
-                                             j % s.block
-                                       : begin + j);
+              found.push_back(s.stride
+                                  ? begin + j / s.block * s.stride + j % s.block
+                                  : begin + j);
           }
           REQUIRE(found == expected);
         }
@@ -127,12 +126,39 @@ TEST_CASE("readers hold exactly the KV heads that their query heads read") {
             for (int64_t i = s.begin; i < s.end(); ++i)
               held.push_back(i);
           REQUIRE(held == read);
-          REQUIRE(at(expr.size, rank, 0) ==
-                  static_cast<int64_t>(held.size()));
+          REQUIRE(at(expr.size, rank, 0) == static_cast<int64_t>(held.size()));
           if (!held.empty())
             REQUIRE(at(expr.begin, rank, 0) == held.front());
           REQUIRE(at(expr.begin, rank, 0) + at(expr.size, rank, 0) <= kvHeads);
         }
+      }
+}
+
+TEST_CASE("first readers are a partition of what readers hold") {
+  for (int64_t kvHeads = 1; kvHeads <= 16; ++kvHeads)
+    for (int64_t group = 1; group <= 9; ++group)
+      for (int64_t ranks = 1; ranks <= 20; ++ranks) {
+        int64_t heads = kvHeads * group;
+        SegmentExpr expr =
+            getFirstReadersExpr(kvHeads, heads, ranks, Expr::rank("tp"));
+        // Rank by rank, what is read for the first time.
+        int64_t read = 0;
+        for (int64_t rank = 0; rank < ranks; ++rank) {
+          std::vector<Segment> all =
+              getSegments(Partition::readers(heads), kvHeads, ranks, rank);
+          int64_t end = all.empty() ? read : all.back().end();
+          std::vector<Segment> expected;
+          if (end > read)
+            expected.push_back({read, end - read});
+          std::vector<Segment> kept =
+              getSegments(Partition::firstReaders(heads), kvHeads, ranks, rank);
+          REQUIRE(kept == expected);
+          REQUIRE(at(expr.size, rank, 0) == end - read);
+          if (!kept.empty())
+            REQUIRE(at(expr.begin, rank, 0) == read);
+          read = end;
+        }
+        REQUIRE(read == kvHeads);
       }
 }
 
@@ -146,8 +172,9 @@ TEST_CASE("9 query heads on 3 KV heads do not divide by 2, 4 or 8") {
   };
   CHECK(extents(2) == std::vector<Segment>{{0, 2}, {1, 2}});
   CHECK(extents(4) == std::vector<Segment>{{0, 1}, {1, 1}, {1, 2}, {2, 1}});
-  CHECK(extents(8) == std::vector<Segment>{
-                          {0, 1}, {0, 1}, {1, 1}, {1, 1}, {1, 1}, {2, 1}, {2, 1}, {2, 1}});
+  CHECK(extents(8) ==
+        std::vector<Segment>{
+            {0, 1}, {0, 1}, {1, 1}, {1, 1}, {1, 1}, {2, 1}, {2, 1}, {2, 1}});
 }
 
 TEST_CASE("expressions fold constants and refuse what has no value") {

@@ -291,6 +291,30 @@ TEST_CASE("readers hold what their query heads read") {
   CHECK(!provePartition(Partition::readers(64), "tp", 8, std::nullopt).proved);
 }
 
+TEST_CASE("first readers keep each KV head once, of what they hold") {
+  for (int64_t ranks : {1, 2, 3, 4, 5, 8, 64})
+    for (int64_t heads : {1, 2, 4, 8})
+      CHECK(provePartition(Partition::firstReaders(64), "tp", ranks, heads)
+                .problem == "");
+  // 64 query heads on 8 ranks read 4 KV heads, each on two ranks.
+  auto edited = [](const SegmentExpr &kept) {
+    return proveFirstReaders(kept, getReadersExpr(4, 64, 8, rank), 4, "tp", 8)
+        .problem;
+  };
+  CHECK(edited({floorDiv(rank + 1, 2), mod(rank + 1, 2)}) == "");
+  // The second of the two may as well be the one that keeps it.
+  CHECK(edited({floorDiv(rank, 2), mod(rank, 2)}) == "");
+  CHECK(edited({floorDiv(rank, 2), 1}) ==
+        "with 4 items over 8 ranks of \"tp\", item 0 is held by ranks 0 and "
+        "1");
+  CHECK(edited({rank, min(1, max(0, Expr(4) - rank))}) ==
+        "rank 1 of \"tp\" keeps KV head 1, which its query heads do not read");
+  CHECK(provePartition(Partition::firstReaders(62), "tp", 8, 4).problem ==
+        "found 62 query heads, expected a multiple of the 4 KV heads");
+  CHECK(!provePartition(Partition::firstReaders(64), "tp", 8, std::nullopt)
+             .proved);
+}
+
 TEST_CASE("a chain is proved link by link") {
   Link zigzag{Partition::zigzag(), "cp", 4}, block{Partition::block(), "tp", 8};
   CHECK(proveChain({zigzag, block}, std::nullopt).method == "chain");
