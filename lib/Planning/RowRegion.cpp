@@ -79,6 +79,25 @@ Operation *RowRegion::findReaderOfAllRows(Value value) const {
   return nullptr;
 }
 
+/// Takes columns, sees them as heads, multiplies by a constant.
+static bool onlyMoves(Operation *op) {
+  auto linear = dyn_cast<PartialLinearOpInterface>(op);
+  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+  return linear && rowwise && linear.getAddends().empty() &&
+         !rowwise.hasContraction() && op->getNumOperands() == 1;
+}
+
+bool RowRegion::isUsedByRows(Value value) const {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    if (!readsRows(use))
+      return false;
+    Operation *op = use.getOwner();
+    return !onlyMoves(op) || llvm::any_of(op->getResults(), [&](Value result) {
+      return isUsedByRows(result);
+    });
+  });
+}
+
 bool RowRegion::isReadByRows(Value value) const {
   return llvm::any_of(value.getUses(),
                       [&](OpOperand &use) { return readsRows(use); });

@@ -32,6 +32,9 @@ public:
   mlir::Operation *findReaderOfAllRows(mlir::Value value) const;
   /// Some op of the region reads the value.
   bool isReadByRows(mlir::Value value) const;
+  /// Some op of the region computes with rows of the value, behind others that
+  /// only move or scale what they read.
+  bool isUsedByRows(mlir::Value value) const;
 
 private:
   /// The ops of the region with the operands that carry rows.

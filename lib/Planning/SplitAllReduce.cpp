@@ -56,6 +56,11 @@ struct PlanSplitAllReduce
                                 : "nothing reads the sum");
         continue;
       }
+      // Two numbers a row: a gather of each would follow, for no work saved.
+      if (!region.isUsedByRows(reduce.getResult())) {
+        reduce.setReason("nothing is computed by rows with it");
+        continue;
+      }
       builder.setInsertionPoint(reduce);
       auto type = cast<RankedTensorType>(reduce.getType());
       auto rows = ReduceScatterOp::create(

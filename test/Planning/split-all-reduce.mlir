@@ -148,6 +148,39 @@ func.func @owed_on(%p: !owes) -> !owes_ep attributes {grid.boundaries = "rows"} 
 
 // -----
 
+// Two numbers a row, read by norms of split features: by rows there is nothing
+// to compute with them. The same columns before a norm of rows are another case.
+!two = tensor<?x2xf32, #grid.layout<[_, _]>>
+!two_owed = tensor<?x2xf32, #grid.layout<[_, _] owes "tp">>
+!one = tensor<?x1xf32, #grid.layout<[_, _]>>
+!q = tensor<?x64xf32, #grid.layout<[_, block "tp" x 16]>>
+!w = tensor<64xf32, #grid.layout<[block "tp" x 16]>>
+!half = tensor<?x8xf32, #grid.layout<[_, _]>>
+!full = tensor<?x16xf32, #grid.layout<[_, _]>>
+!full_owed = tensor<?x16xf32, #grid.layout<[_, _] owes "tp">>
+!g = tensor<8xf32, #grid.layout<[_]>>
+// CHECK-LABEL: @statistics
+func.func @statistics(%p: !two_owed, %q: !q, %w: !w) -> (!q, !q) attributes {grid.boundaries = "rows"} {
+  // CHECK: grid.all_reduce %{{.*}} over ["tp"] {reason = "nothing is computed by rows with it", site = "s"}
+  %0 = grid.all_reduce %p over ["tp"] {site = "s"} : !two_owed -> !two
+  %1 = decoder.slice_columns %0 {begin = 0} : (!two) -> !one
+  %2 = decoder.slice_columns %0 {begin = 1} : (!two) -> !one
+  %3 = decoder.norm_by %q, %1, %w {eps = 1.0e-6 : f64, width = 64 : i64} : (!q, !one, !w) -> !q
+  %4 = decoder.norm_by %q, %2, %w {eps = 1.0e-6 : f64, width = 64 : i64} : (!q, !one, !w) -> !q
+  return %3, %4 : !q, !q
+}
+
+// CHECK-LABEL: @normed_columns
+func.func @normed_columns(%p: !full_owed, %g: !g) -> !half attributes {grid.boundaries = "rows"} {
+  // CHECK: grid.reduce_scatter
+  %0 = grid.all_reduce %p over ["tp"] {site = "s"} : !full_owed -> !full
+  %1 = decoder.slice_columns %0 {begin = 8} : (!full) -> !half
+  %2 = decoder.norm %1, %g {kind = #decoder.norm_kind<rms>, eps = 1.0e-6 : f64} : (!half, !g) -> !half
+  return %2 : !half
+}
+
+// -----
+
 // A declaration has nothing to split.
 // CHECK-LABEL: func.func private @declared
 func.func private @declared(tensor<?x16xf32>) attributes {grid.boundaries = "rows"}
