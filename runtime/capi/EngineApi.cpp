@@ -56,7 +56,8 @@ layline_status layline_engine_create(const layline_options *options,
       chosen = *options;
     }
     if (chosen.precision != LAYLINE_PRECISION_F32 &&
-        chosen.precision != LAYLINE_PRECISION_F64)
+        chosen.precision != LAYLINE_PRECISION_F64 &&
+        chosen.precision != LAYLINE_PRECISION_BF16)
       fail(LAYLINE_BAD_ARGUMENT, "options.precision is unknown");
     DeviceOptions device{chosen.precision, chosen.taps != 0,
                          chosen.poison != 0};

@@ -1,4 +1,5 @@
-// The two 16-bit floating-point formats, widened exactly to float.
+// The two 16-bit floating-point formats, widened exactly to float, and floats
+// rounded to bfloat16.
 #ifndef LAYLINE_RUNTIME_WEIGHTS_HALFFLOAT_H
 #define LAYLINE_RUNTIME_WEIGHTS_HALFFLOAT_H
 
@@ -15,6 +16,19 @@ inline float widenBF16(std::uint16_t bits) {
   float value;
   std::memcpy(&value, &wide, sizeof value);
   return value;
+}
+
+/// The nearest bfloat16, ties to even; what is beyond the largest by half a
+/// step or more becomes infinite.
+inline std::uint16_t narrowToBF16(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  // Rounding could make an infinity of a NaN whose fraction is in the lower
+  // half.
+  if (std::isnan(value))
+    return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+  bits += 0x7fff + (bits >> 16 & 1);
+  return static_cast<std::uint16_t>(bits >> 16);
 }
 
 /// IEEE 754 binary16: 1 sign, 5 exponent (bias 15), 10 fraction bits.

@@ -178,7 +178,7 @@ for rtol in ("x", "-1", "0", "nan"):
     unusable(run(WEIGHTS, RECORD, RECORD, PLAN, "--rtol", rtol), f"--rtol {rtol}", "--rtol",
              "found")
 unusable(test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--precision", "f16"),
-         "--precision f16", "--precision", "'f16'", "expected f32 or f64")
+         "--precision f16", "--precision", "'f16'", "expected f32, f64 or bf16")
 unusable(test.run("run", PLAN, "--input", RECORD), "no --weights", "--weights", "required")
 unusable(test.run("run", PLAN, "--weights", WEIGHTS), "no --input", "--input", "required")
 none = test.out / "none"
@@ -188,6 +188,27 @@ unusable(run(check=none), "a reference that is not there", "none")
 unusable(run(plan=none), "a plan that is not there", "none")
 unusable(run(MODEL), "a folder as weights", "qwen3")
 unusable(run(record=MODEL), "a folder as input", "qwen3")
+
+# ---- Recorded values ---------------------------------------------------------
+saved, chunks = test.out / "saved.safetensors", test.out / "chunks.safetensors"
+expect_good(run(WEIGHTS, RECORD, None, PLAN, "--save", saved), "--save")
+expect_good(run(WEIGHTS, RECORD, None, PLAN, "--save", chunks, "--chunk", "7"), "--save of chunks")
+kept = read_tensors(saved)
+recorded = {n for n in read_tensors(RECORD) if not n.startswith(("f32.", "prefix_"))
+            and n not in ("input_ids", "position_ids") and ".past_" not in n}
+test.expect(recorded and recorded <= set(kept), "--save has every recorded tensor",
+            recorded - set(kept))
+test.expect(kept["logits"][:2] == ["F64", [24, 128]], "--save of the logits", kept["logits"][:2])
+test.expect({n: t[:2] for n, t in kept.items()} == {n: t[:2] for n, t in read_tensors(chunks).items()},
+            "chunks have the rows of the whole")
+done = run(WEIGHTS, RECORD, saved, PLAN, "--rtol", "1e-30")
+test.expect(done.status == 0 and "equal:" in done.stdout, "a run against itself", done)
+unusable(run(WEIGHTS, RECORD, None, PLAN, "--save", none / "saved"), "--save into no folder",
+         "saved", "cannot be written")
+
+# ---- bf16 --------------------------------------------------------------------
+done = test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--precision", "bf16")
+test.refused(done, "a plan of a model in f32 in bf16", 1, "is of a model in f32", "bf16")
 
 # A plan whose variants end below the tokens of the input.
 short = test.compile(MODEL / "config.json", test.out / "short", "--tp", 4, "--tokens", "2:8")

@@ -2,6 +2,7 @@
 #include "Commands.h"
 #include "PlanFile.h"
 #include "TensorComparison.h"
+#include "TensorFile.h"
 #include "TextTable.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
@@ -18,7 +19,7 @@ using namespace layline::tool;
 namespace {
 
 struct Arguments {
-  std::string folder, input, check;
+  std::string folder, input, check, save;
   std::vector<std::string> weights;
   std::string precision = "f32";
   std::optional<int64_t> tokens; // nothing: all rows of the input
@@ -71,7 +72,28 @@ private:
   int64_t tokens = 0;
   std::vector<int64_t> ids, positions;
   ComparisonResult total;
+  TensorFile recorded;
 };
+
+/// What --precision names, and how far a run in it is off at most, relative to
+/// the largest value of a tensor.
+struct Precision {
+  const char *name;
+  layline_precision value;
+  double rtol;
+};
+constexpr Precision kPrecisions[] = {
+    {"f32", LAYLINE_PRECISION_F32, 5e-6},
+    {"f64", LAYLINE_PRECISION_F64, 1e-10},
+    // 8 bits of fraction; docs/numerics.md has what is measured.
+    {"bf16", LAYLINE_PRECISION_BF16, 5e-2}};
+
+const Precision *findPrecision(const std::string &name) {
+  for (const Precision &precision : kPrecisions)
+    if (name == precision.name)
+      return &precision;
+  return nullptr;
+}
 
 } // namespace
 
@@ -232,9 +254,8 @@ bool Run::runChunk(int64_t first, int64_t rows) {
 }
 
 bool Run::compareChunk(int64_t first, int64_t rows) {
-  double rtol = arguments.rtol > 0             ? arguments.rtol
-                : arguments.precision == "f64" ? 1e-10
-                                               : 5e-6;
+  double rtol = arguments.rtol > 0 ? arguments.rtol
+                                   : findPrecision(arguments.precision)->rtol;
   std::cout << "against " << arguments.check << " (bound " << formatError(rtol)
             << "):\n";
   ComparisonResult result =
@@ -252,16 +273,16 @@ bool Run::compareChunk(int64_t first, int64_t rows) {
 }
 
 int Run::operator()() {
-  if (arguments.precision != "f32" && arguments.precision != "f64") {
+  const Precision *precision = findPrecision(arguments.precision);
+  if (!precision) {
     std::cerr << "--precision: found '" << arguments.precision
-              << "', expected f32 or f64\n";
+              << "', expected f32, f64 or bf16\n";
     return Unusable;
   }
-  bool isDouble = arguments.precision == "f64";
   layline_options options;
   layline_options_init(&options);
-  options.precision = isDouble ? LAYLINE_PRECISION_F64 : LAYLINE_PRECISION_F32;
-  options.taps = !arguments.check.empty();
+  options.precision = precision->value;
+  options.taps = !arguments.check.empty() || !arguments.save.empty();
   // A read of memory that nothing wrote shows as not a number.
   options.poison = options.taps;
   layline_engine *raw = nullptr;
@@ -300,7 +321,17 @@ int Run::operator()() {
     int64_t rows = std::min(arguments.chunk.value_or(tokens), tokens - first);
     if (!runChunk(first, rows) || (reference && !compareChunk(first, rows)))
       return exitCode;
+    if (std::string error;
+        !arguments.save.empty() && !recorded.addRun(engine.get(), error)) {
+      std::cerr << error << "\n";
+      return Refused;
+    }
     first += rows;
+  }
+  if (std::string error;
+      !arguments.save.empty() && !recorded.write(arguments.save, error)) {
+    std::cerr << error << "\n";
+    return Unusable;
   }
   if (!reference)
     return Good;
@@ -330,7 +361,12 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
       ->required();
   command->add_option("--check", arguments->check,
                       "safetensors file with recorded tensors to compare with");
-  command->add_option("--precision", arguments->precision, "f32 or f64")
+  command->add_option("--save", arguments->save,
+                      "safetensors file to write every recorded tensor to");
+  command
+      ->add_option("--precision", arguments->precision,
+                   "f32, f64, or bf16: computed in f32, rounded where the plan "
+                   "has bf16")
       ->capture_default_str();
   command
       ->add_option("--tokens", arguments->tokens,
@@ -344,7 +380,8 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
   command
       ->add_option("--rtol", arguments->rtol,
                    "Bound on the largest error relative to the largest "
-                   "value of a tensor; default 1e-10 (f64), 5e-6 (f32)")
+                   "value of a tensor; default 1e-10 (f64), 5e-6 (f32), "
+                   "5e-2 (bf16)")
       ->check(positiveNumber());
   command->footer(
       "Exit code 1 if a tensor is beyond the bound or missing.\n\n"

@@ -73,10 +73,11 @@ readReference(const safetensors::File &file, const std::string &name,
               const Recorded &run, int64_t first, std::string &problem) {
   const safetensors::Tensor *tensor = file.find(name);
   std::vector<int64_t> shape = tensor->shape;
-  if (shape.size() == run.shape.size() + 1 && shape[0] == 1)
+  bool isBatch = shape.size() == run.shape.size() + 1 && shape[0] == 1;
+  if (isBatch)
     shape.erase(shape.begin());
-  // [heads, tokens, width] against [tokens, heads, width]
-  bool headsFirst = shape.size() == 3 && run.shape.size() == 3;
+  // [1, heads, tokens, width] against [tokens, heads, width]
+  bool headsFirst = isBatch && run.shape.size() == 3;
   if (headsFirst)
     std::swap(shape[0], shape[1]);
   bool fits = shape.size() == run.shape.size() &&

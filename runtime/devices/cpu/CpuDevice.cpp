@@ -3,6 +3,7 @@
 #include "devices/cpu/Blas.h"
 #include "devices/cpu/Kernels.h"
 #include "devices/cpu/RankThreads.h"
+#include "devices/cpu/Rounding.h"
 #include "devices/cpu/WeightStore.h"
 #include "engine/Device.h"
 #include "plan/PositionSource.h"
@@ -49,7 +50,8 @@ private:
   void prepareRank(RankContext<T> &rank, const RunRequest &request);
   void listTaps(const Variant &variant);
   void runRank(RankContext<T> &rank);
-  void execute(RankContext<T> &rank, const Step &step);
+  void execute(RankContext<T> &rank, const Step &step, bool isTopLevel);
+  void roundOutputs(RankContext<T> &rank, const Step &step);
   void keepTaps(RankContext<T> &rank, const Step &step);
 
   const Plan &plan_;
@@ -77,7 +79,7 @@ std::int64_t checkedRanks(const Plan &plan) {
 
 template <typename T>
 CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options)
-    : plan_(plan), options_(options), weights_(plan),
+    : plan_(plan), options_(options), weights_(plan, options.precision),
       ranks_(static_cast<std::size_t>(checkedRanks(plan))),
       threads_(plan.ranks()) {
   useOneBlasThread();
@@ -141,6 +143,9 @@ void CpuDevice<T>::bindCache(int index, const GlobalValue &rows) {
             for (std::int64_t i = 0; i < count; ++i)
               store.floats[local + i] = static_cast<T>(rows.floats[global + i]);
         });
+    if (isRounded(options_.precision, cache.dtype))
+      roundToBF16(store.floats.data(),
+                  static_cast<std::int64_t>(store.floats.size()));
   }
 }
 
@@ -298,16 +303,20 @@ template <typename T> void CpuDevice<T>::run(const RunRequest &request) {
 
 template <typename T> void CpuDevice<T>::runRank(RankContext<T> &rank) {
   for (const Step &step : state_.variant->steps)
-    execute(rank, step);
+    execute(rank, step, /*isTopLevel=*/true);
 }
 
 template <typename T>
-void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step) {
+void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step,
+                           bool isTopLevel) {
   for (const Step &inner : step.body)
-    execute(rank, inner);
+    execute(rank, inner, /*isTopLevel=*/false);
   try {
     if (KernelFunction<T> kernel = kernelOf<T>(step.kind))
       kernel(rank, step);
+    // Of a fused step what leaves it is rounded, at its end.
+    if (options_.precision == LAYLINE_PRECISION_BF16 && isTopLevel)
+      roundOutputs(rank, step);
     if (options_.taps && !step.names.empty())
       keepTaps(rank, step);
   } catch (const Error &error) {
@@ -315,6 +324,26 @@ void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step) {
          step.name().empty() ? "" : ", ", step.name(), ") on rank ", rank.rank,
          ": ", error.what());
   }
+}
+
+/// Values that are bfloat16 in the plan.
+template <typename T>
+void CpuDevice<T>::roundOutputs(RankContext<T> &rank, const Step &step) {
+  for (std::size_t a = 0; a < step.args.size(); ++a)
+    for (const Operand &operand : step.args[a]) {
+      if (!step.info().args[a].isOutput ||
+          !isRounded(options_.precision, operand.dtype))
+        continue;
+      if (operand.of == Operand::Of::Cache) {
+        CacheStore<T> &cache = rank.cache(operand);
+        std::int64_t past = state_.past * cache.rowElements;
+        roundToBF16(cache.floats.data() + past,
+                    cache.rows * cache.rowElements - past);
+        continue;
+      }
+      auto tensor = rank.floats(operand);
+      roundToBF16(tensor.data, tensor.count());
+    }
 }
 
 template <typename T>
@@ -333,8 +362,14 @@ void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
                                           tensor.data + tensor.count());
       } else {
         auto tensor = rank.floats(operand);
-        values.floats[rank.rank].assign(tensor.data,
-                                        tensor.data + tensor.count());
+        std::vector<T> &kept = values.floats[rank.rank];
+        kept.assign(tensor.data, tensor.data + tensor.count());
+        // Inside a fused step the value is not rounded yet; a register never
+        // is.
+        if (isRounded(options_.precision, operand.dtype) &&
+            state_.variant->buffers[operand.index].kind !=
+                Buffer::Class::Register)
+          roundToBF16(kept.data(), tensor.count());
       }
     }
 }
@@ -372,6 +407,11 @@ GlobalValue CpuDevice<T>::readTap(std::size_t index) const {
 
 std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
                                       const DeviceOptions &options) {
+  if (options.precision == LAYLINE_PRECISION_BF16 && plan.dtype != DType::BF16)
+    fail(LAYLINE_REFUSED_FEATURE, "the plan is of a model in ",
+         dtypeName(plan.dtype),
+         "; precision bf16 rounds what is bf16 in the plan and needs a model "
+         "in bf16");
   if (options.precision == LAYLINE_PRECISION_F64)
     return std::make_unique<CpuDevice<double>>(plan, options);
   return std::make_unique<CpuDevice<float>>(plan, options);

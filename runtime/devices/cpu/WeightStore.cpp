@@ -1,5 +1,6 @@
 #include "devices/cpu/WeightStore.h"
 
+#include "devices/cpu/Rounding.h"
 #include "plan/Error.h"
 
 #include <algorithm>
@@ -39,8 +40,9 @@ Items storedRows(const Weight &weight, const Items &rows) {
 } // namespace
 
 template <typename T>
-WeightStore<T>::WeightStore(const Plan &plan)
-    : plan_(plan), slices_(plan.weights.size()), ofRank_(plan.weights.size()) {
+WeightStore<T>::WeightStore(const Plan &plan, layline_precision precision)
+    : plan_(plan), precision_(precision), slices_(plan.weights.size()),
+      ofRank_(plan.weights.size()) {
   std::vector<std::map<Region, std::size_t>> known(plan.weights.size());
   for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
     std::vector<std::int64_t> coordinates = plan.coordinates(rank);
@@ -121,6 +123,8 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
                  if (!safetensors::convert(stored, from, count, to + local))
                    fail(LAYLINE_INTERNAL, "weight '", weight.id,
                         "' cannot be converted");
+                 if (isRounded(precision_, weight.dtype))
+                   roundToBF16(to + local, count);
                });
   }
 }

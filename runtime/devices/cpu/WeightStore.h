@@ -4,6 +4,7 @@
 
 #include "devices/cpu/AlignedBytes.h"
 #include "engine/GlobalValue.h"
+#include "layline/runtime.h"
 #include "layline/safetensors.h"
 #include "plan/Plan.h"
 
@@ -14,7 +15,7 @@ namespace layline::runtime {
 
 template <typename T> class WeightStore {
 public:
-  explicit WeightStore(const Plan &plan);
+  WeightStore(const Plan &plan, layline_precision precision);
 
   /// Converts one stored tensor and copies its part into every slice.
   void bind(int weight, std::int64_t stackIndex,
@@ -29,6 +30,7 @@ private:
   };
 
   const Plan &plan_;
+  layline_precision precision_;
   std::vector<std::vector<Slice>> slices_;       ///< by weight
   std::vector<std::vector<std::size_t>> ofRank_; ///< [weight][rank]
 };

@@ -48,7 +48,11 @@ const char *layline_status_name(layline_status status);
 
 typedef enum layline_precision {
   LAYLINE_PRECISION_F32 = 0,
-  LAYLINE_PRECISION_F64 = 1 /* double throughout: tables, softmax, norms too */
+  LAYLINE_PRECISION_F64 = 1, /* double throughout: tables, softmax, norms too */
+  /* An engine in bfloat16, emulated: a step computes in float, and what leaves
+   * it is rounded where the plan has it as bf16 (docs/numerics.md). Plans of a
+   * model in bf16 only. */
+  LAYLINE_PRECISION_BF16 = 2
 } layline_precision;
 
 typedef enum layline_dtype {
