@@ -16,6 +16,33 @@ void test::findEpsChanged(FaultFinder &finder) {
     finder.addPlace(
         [=]() mutable { op.setEpsAttr(scaled(op.getEpsAttr(), 10)); });
   });
+  finder.forEach<d::NormByOp>([&](d::NormByOp op) {
+    finder.addPlace(
+        [=]() mutable { op.setEpsAttr(scaled(op.getEpsAttr(), 10)); });
+  });
+}
+
+void test::findNormWidthOfPart(FaultFinder &finder) {
+  finder.forEach<d::NormByOp>([&](d::NormByOp op) {
+    grid::LayoutAttr layout = grid::getLayout(op.getInput().getType());
+    grid::SplitAttr split = layout ? layout.getDims()[1] : grid::SplitAttr();
+    int64_t ranks = split ? finder.ranks(split.getAxis()) : 1;
+    int64_t width = op.getWidth();
+    if (ranks > 1 && width >= ranks)
+      finder.addPlace([=]() mutable { op.setWidth(width / ranks); });
+  });
+}
+
+void test::findColumnsOfNeighbour(FaultFinder &finder) {
+  finder.forEach<d::SliceColumnsOp>([&](d::SliceColumnsOp op) {
+    int64_t all =
+        cast<RankedTensorType>(op.getInput().getType()).getShape().back();
+    int64_t taken = cast<RankedTensorType>(op.getType()).getShape().back();
+    int64_t begin = op.getBegin();
+    int64_t other = begin >= taken ? begin - taken : begin + taken;
+    if (other + taken <= all)
+      finder.addPlace([=]() mutable { op.setBegin(other); });
+  });
 }
 
 static void findOffset(FaultFinder &finder, bool hasOffset, double becomes) {

@@ -21,9 +21,23 @@ static void forEachSum(FaultFinder &finder, Visit visit) {
   });
 }
 
+/// Whether the addends are sums of squares of one item, a head say: the rank
+/// that has it has the sum, and no other rank norms anything by it.
+static bool isOfOneRank(Value addend) {
+  if (auto joined = addend.getDefiningOp<decoder::ConcatColumnsOp>())
+    return llvm::all_of(joined.getInputs(), isOfOneRank);
+  auto squares = addend.getDefiningOp<decoder::RowSquaresOp>();
+  if (!squares)
+    return false;
+  SplitAttr split = layoutOf(squares.getInput()).getDims()[1];
+  auto type = cast<RankedTensorType>(squares.getInput().getType());
+  return split && type.getDimSize(1) == split.getUnit();
+}
+
 void test::findDropReduce(FaultFinder &finder) {
   forEachSum(finder, [&](Operation *op) {
-    finder.addPlace([=] { bypass(op, op->getOperand(0)); });
+    if (!isOfOneRank(op->getOperand(0)))
+      finder.addPlace([=] { bypass(op, op->getOperand(0)); });
   });
 }
 
@@ -97,6 +111,8 @@ void test::findDeferredSumPaidTwice(FaultFinder &finder) {
 
 void test::findDeferredSumUnpaid(FaultFinder &finder) {
   forEachSum(finder, [&](Operation *op) {
+    if (isOfOneRank(op->getOperand(0)))
+      return;
     finder.addPlace([=] {
       OpBuilder builder(op);
       Value addend = relabel(builder, op->getOperand(0), paid(op));

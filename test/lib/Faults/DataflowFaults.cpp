@@ -51,7 +51,10 @@ static void findLost(FaultFinder &finder, unsigned operand) {
   });
 }
 
-void test::findNormLost(FaultFinder &finder) { findLost<d::NormOp>(finder, 0); }
+void test::findNormLost(FaultFinder &finder) {
+  findLost<d::NormOp>(finder, 0);
+  findLost<d::NormByOp>(finder, 0);
+}
 void test::findResidualLost(FaultFinder &finder) {
   findLost<d::AddOp>(finder, 0);
   findLost<d::AddOp>(finder, 1);

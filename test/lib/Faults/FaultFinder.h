@@ -84,41 +84,43 @@ void settleTypes(mlir::func::FuncOp function);
 // The kinds: see the table in Faults.cpp
 //===----------------------------------------------------------------------===//
 
-#define LAYLINE_FAULTS(X)                                                             \
-  X(DropReduce)                                                                       \
-  X(DropGather)                                                                       \
-  X(OutputLeftInParts)                                                                \
-  X(ReduceTwice) X(WrongGroup) X(WrongRoot) X(ScatterWrongAxis) X(                    \
-      GatherWrongDim) X(DeferredSumUnpaid) X(DeferredSumPaidTwice) X(SwapRanksRows)   \
-      X(SwapRanksColumns) X(GatheredInRankOrder) X(LocalPosition) X(                  \
-          MaskByLocalIndex) X(RowsOfFirstRank) X(NarrowedWhileNeededWhole)            \
-          X(PrefixOffsetLost) X(HistoryLost) X(ResidualByRowsWholeAddend) X(          \
-              NormBeforeReduce) X(NormBeforeResidualAdd) X(NormLost)                  \
-              X(ResidualLost) X(ResidualOnEveryRank) X(ReplicatedTakenForOwed) X(     \
-                  ResidualOfPreviousBlock) X(BiasOnEveryRank) X(BiasLost) X(RopeLost) \
-                  X(ScaleLost) X(KeysAndValuesSwapped) X(GateAndUpSwapped) X(         \
-                      NeighbourWeightSlice) X(FusedQkvSlice) X(WrongWeight)           \
-                      X(WrongLayersWeight) X(KvHeadModulo) X(KvHeadOfFirstRank) X(    \
-                          ReplicatedHeadCountedTwice) X(PaddedHeadInNorm)             \
-                          X(QuantizeScaleOfOtherRow) X(EpsChanged) X(                 \
-                              NormWeightOffsetLost) X(NormWeightOffsetAdded)          \
-                              X(WindowChanged) X(WindowLost) X(WindowAdded) X(        \
-                                  CausalLost) X(AttentionScaleChanged)                \
-                                  X(ScaleChanged) X(SoftcapChanged) X(                \
-                                      SoftcapLost) X(PeriodicRowsTakenStacked)        \
-                                      X(RopeStyleChanged) X(RopeTableChanged) X(      \
-                                          ActivationChanged) X(ScoringChanged)        \
-                                          X(RenormalizeFlipped) X(TopKChanged) X(     \
-                                              WrongLayersCache) X(OtherPlanesCache)   \
-                                              X(VariantRangeOverlap) X(               \
-                                                  VariantRangeGap) X(CollectiveOrder) \
-                                                  X(EventLost) X(AfterLost) X(        \
-                                                      StepsSwapped) X(WrongFlag)      \
-                                                      X(BufferReusedWhileLive) X(     \
-                                                          LifeTooShort)               \
-                                                          X(ArenaTooSmall) X(         \
-                                                              RowBoundaryOffByOne)    \
-                                                              X(RemainderRowsLost)    \
+#define LAYLINE_FAULTS(X)                                                                           \
+  X(DropReduce)                                                                                     \
+  X(DropGather)                                                                                     \
+  X(OutputLeftInParts)                                                                              \
+  X(ReduceTwice)                                                                                    \
+  X(WrongGroup)                                                                                     \
+  X(WrongRoot) X(ScatterWrongAxis) X(GatherWrongDim) X(DeferredSumUnpaid) X(                        \
+      DeferredSumPaidTwice) X(SwapRanksRows) X(SwapRanksColumns) X(GatheredInRankOrder)             \
+      X(LocalPosition) X(MaskByLocalIndex) X(RowsOfFirstRank) X(                                    \
+          NarrowedWhileNeededWhole) X(PrefixOffsetLost) X(HistoryLost) X(ResidualByRowsWholeAddend) \
+          X(NormBeforeReduce) X(NormBeforeResidualAdd) X(NormLost) X(                               \
+              ResidualLost) X(ResidualOnEveryRank) X(ReplicatedTakenForOwed)                        \
+              X(ResidualOfPreviousBlock) X(BiasOnEveryRank) X(BiasLost) X(                          \
+                  RopeLost) X(ScaleLost) X(KeysAndValuesSwapped) X(GateAndUpSwapped)                \
+                  X(NeighbourWeightSlice) X(FusedQkvSlice) X(WrongWeight) X(                        \
+                      WrongLayersWeight) X(KvHeadModulo) X(KvHeadOfFirstRank)                       \
+                      X(ReplicatedHeadCountedTwice) X(StatisticsOfAllReaders) X(                    \
+                          NormWidthOfPart) X(ColumnsOfNeighbour) X(PaddedHeadInNorm)                \
+                          X(QuantizeScaleOfOtherRow) X(EpsChanged) X(                               \
+                              NormWeightOffsetLost) X(NormWeightOffsetAdded)                        \
+                              X(WindowChanged) X(WindowLost) X(WindowAdded) X(                      \
+                                  CausalLost) X(AttentionScaleChanged)                              \
+                                  X(ScaleChanged) X(SoftcapChanged) X(                              \
+                                      SoftcapLost) X(PeriodicRowsTakenStacked)                      \
+                                      X(RopeStyleChanged) X(RopeTableChanged) X(                    \
+                                          ActivationChanged) X(ScoringChanged)                      \
+                                          X(RenormalizeFlipped) X(TopKChanged) X(                   \
+                                              WrongLayersCache) X(OtherPlanesCache)                 \
+                                              X(VariantRangeOverlap) X(                             \
+                                                  VariantRangeGap) X(CollectiveOrder)               \
+                                                  X(EventLost) X(AfterLost) X(                      \
+                                                      StepsSwapped) X(WrongFlag)                    \
+                                                      X(BufferReusedWhileLive) X(                   \
+                                                          LifeTooShort)                             \
+                                                          X(ArenaTooSmall) X(                       \
+                                                              RowBoundaryOffByOne)                  \
+                                                              X(RemainderRowsLost)                  \
                                                                   X(ZigzagHalvesSwapped)
 
 #define LAYLINE_DECLARE(name) void find##name(FaultFinder &finder);

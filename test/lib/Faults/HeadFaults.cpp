@@ -54,6 +54,29 @@ void test::findReplicatedHeadCountedTwice(FaultFinder &finder) {
   });
 }
 
+/// Whether some rank reads a KV head that a lower one reads too.
+static bool areShared(SplitAttr readers, int64_t heads, int64_t ranks) {
+  int64_t held = 0;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    held += getExtent(toPartition(readers), heads, ranks, rank);
+  return held > heads;
+}
+
+void test::findStatisticsOfAllReaders(FaultFinder &finder) {
+  finder.forEach<d::RowSquaresOp>([&](d::RowSquaresOp op) {
+    auto slice = op.getInput().getDefiningOp<SliceOp>();
+    SplitAttr split =
+        slice ? layoutOf(slice.getInput()).getDims()[1] : SplitAttr();
+    if (!split || split.getKind() != PartitionKind::Readers)
+      return;
+    int64_t heads =
+        cast<RankedTensorType>(op.getInput().getType()).getDimSize(1) /
+        split.getUnit();
+    if (areShared(split, heads, finder.ranks(split.getAxis())))
+      finder.addPlace([=]() mutable { bypass(slice, slice.getInput()); });
+  });
+}
+
 /// An op that sums over what lies in a row: a product, or a norm that is not
 /// taken of each head by itself.
 static bool mixesHeads(Operation *op) {

@@ -97,7 +97,8 @@ static void readWeights(Reader &reader, DecoderConfig &config) {
   config.qkvBias = reader.flag();
   config.oBias = reader.flag();
   config.mlpBias = reader.flag();
-  config.qkNorm = reader.flag() ? QKNorm::PerHead : QKNorm::None;
+  constexpr QKNorm norms[] = {QKNorm::None, QKNorm::PerHead, QKNorm::FullWidth};
+  config.qkNorm = norms[reader.size(0, 2)];
   config.tieWordEmbeddings = reader.flag();
   bool fusedQkv = reader.flag(), fusedGateUp = reader.flag();
 
@@ -168,6 +169,10 @@ static void readStructure(Reader &reader, DecoderConfig &config) {
         ofLayer(bias, std::string(name) + "_layernorm.bias");
   if (reader.flag() && config.qkNorm == QKNorm::PerHead)
     config.qkNorm = QKNorm::PerHeadWeight;
+  // Only RMSNorm without an offset is taken apart.
+  if (config.qkNorm == QKNorm::FullWidth &&
+      (config.norm.kind != NormKind::RMS || config.norm.weightOffset != 0))
+    config.qkNorm = QKNorm::PerHead;
   config.gatedMlp = !reader.flag();
   if (!config.gatedMlp) {
     config.tensorName(Weight::Gate).clear();
@@ -231,6 +236,7 @@ std::string test::describe(const RandomProgram &program) {
      << blockStructureName(c.block).str()
      << (c.norm.kind == NormKind::Layer ? " layer-norm" : "")
      << (c.qkNorm == QKNorm::PerHeadWeight ? " weight-per-head" : "")
+     << (c.qkNorm == QKNorm::FullWidth ? " over-all-heads" : "")
      << (c.gatedMlp ? "" : " plain-mlp")
      << (c.fusedQKV == FusedQKV::ByKVHead ? " qkv-by-kv-head" : "")
      << " scales " << c.embeddingScale << "," << c.residualScale << ","

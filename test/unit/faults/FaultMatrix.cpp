@@ -291,7 +291,7 @@ int main(int argc, char **argv) {
   Matrix matrix(options->onlyLastPlace);
   bool good = true;
   for (const char *model : {"llama", "qwen2", "qwen3", "qwen3_moe", "phi3",
-                            "gemma2", "cohere", "gpt_neox"})
+                            "gemma2", "cohere", "gpt_neox", "olmo2"})
     good &= matrix.addModel(
         model, source + "/test/golden/" + model + "/config.json", 2);
   for (const char *model : {"qwen3-30b-a3b", "llama-3.1-70b"})
