@@ -88,6 +88,12 @@ void NormByOp::getFactors(FactorModel &model) {
   model.result({{tokens}, {features}});
 }
 
+StringRef NormOp::getVariant() {
+  if (getKind() == NormKind::Layer)
+    return "layer";
+  return getWeightOffset().isZero() ? "rms" : "rms_offset";
+}
+
 static void getLinearFactors(Operation *op, FactorModel &model, StringRef out) {
   unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
   unsigned in = model.add("in", FactorKind::Reduction);
@@ -133,6 +139,8 @@ void SplitHeadsOp::getFactors(FactorModel &model) {
 void MergeHeadsOp::getFactors(FactorModel &model) {
   getHeadFactors(model, tensor(getInput()), /*split=*/false);
 }
+bool SplitHeadsOp::isView() { return true; }
+bool MergeHeadsOp::isView() { return true; }
 bool SplitHeadsOp::isLinearIn(unsigned) { return true; }
 bool MergeHeadsOp::isLinearIn(unsigned) { return true; }
 

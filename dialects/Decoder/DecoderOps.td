@@ -26,6 +26,8 @@ class Decoder_SplitOp<string mnemonic, string factor, list<Trait> traits = []>
 }
 
 defvar Rowwise = DeclareOpInterfaceMethods<RowwiseOpInterface>;
+defvar RowwiseView = DeclareOpInterfaceMethods<RowwiseOpInterface, ["isView"]>;
+defvar RowwiseVariant = DeclareOpInterfaceMethods<RowwiseOpInterface, ["getVariant"]>;
 defvar RowwiseContraction = DeclareOpInterfaceMethods<RowwiseOpInterface, ["hasContraction"]>;
 defvar PartialLinear = DeclareOpInterfaceMethods<PartialLinearOpInterface>;
 defvar PartialLinearSum = DeclareOpInterfaceMethods<PartialLinearOpInterface, ["getAddends"]>;
@@ -95,7 +97,7 @@ def Decoder_EmbeddingOp : Decoder_SplitOp<"embedding", "vocabulary"> {
   let arguments = (ins Decoder_Index:$ids, Decoder_Float:$table);
 }
 
-def Decoder_NormOp : Decoder_Op<"norm", [Rowwise]> {
+def Decoder_NormOp : Decoder_Op<"norm", [RowwiseVariant]> {
   let summary = "RMSNorm or LayerNorm over the last dimension.";
   let description = [{
     rms: x / sqrt(mean(x^2) + eps) * (weight_offset + w)
@@ -197,7 +199,7 @@ def Decoder_LogitsOp : Decoder_SplitOp<"logits", "vocabulary", [RowwiseContracti
   let arguments = (ins Decoder_Float:$input, Decoder_Float:$weight);
 }
 
-def Decoder_SplitHeadsOp : Decoder_Op<"split_heads", [Rowwise, PartialLinear]> {
+def Decoder_SplitHeadsOp : Decoder_Op<"split_heads", [RowwiseView, PartialLinear]> {
   let summary = "[tokens, heads * width] seen as [tokens, heads, width].";
   let description = [{
     Example:
@@ -212,7 +214,7 @@ def Decoder_SplitHeadsOp : Decoder_Op<"split_heads", [Rowwise, PartialLinear]> {
   let arguments = (ins Decoder_Float:$input);
 }
 
-def Decoder_MergeHeadsOp : Decoder_Op<"merge_heads", [Rowwise, PartialLinear]> {
+def Decoder_MergeHeadsOp : Decoder_Op<"merge_heads", [RowwiseView, PartialLinear]> {
   let summary = "[tokens, heads, width] seen as [tokens, heads * width].";
   let description = [{
     Example:

@@ -44,7 +44,14 @@ def RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
     InterfaceMethod<[{
         The op multiplies rows by a weight matrix. Such an op can be computed by
         rows, but is no epilogue of a collective kernel.
-      }], "bool", "hasContraction", (ins), "", "return false;">
+      }], "bool", "hasContraction", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        The result is the operand's memory under another shape: nothing runs.
+      }], "bool", "isView", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        Of an op whose kernels differ by more than its name, which one it is: the
+        statistic of a norm. A list of fused kernels names it so.
+      }], "::llvm::StringRef", "getVariant", (ins), "", "return {};">
   ];
 }
 

@@ -29,12 +29,13 @@ void layline::buildPlanningPipeline(OpPassManager &manager,
   variants.minTokens = options.minTokens;
   variants.maxTokens = options.maxTokens;
   variants.boundaries = options.boundaries;
-  variants.rowsFrom = options.rowsFrom;
-  variants.rowsFromWhy = options.rowsFromWhy;
+  variants.fuse = options.fuse;
+  variants.launch = options.launch;
+  variants.calibration = options.calibration;
+  variants.kernels = options.kernels;
   manager.addPass(createPlanVariants(variants));
   OpPassManager &function = manager.nest<func::FuncOp>();
-  function.addPass(createPlanSplitAllReduce());
-  function.addPass(createPlanSinkAllGather());
+  function.addPass(createPlanApplyForms());
   if (options.fuse)
     function.addPass(createPlanFuseBoundaries());
   function.addPass(createPlanReportSites());

@@ -93,11 +93,14 @@ LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
   FailureOr<Parts> parts = getParts(sum->getLoc(), tables, tensor, dim, split);
   if (failed(parts))
     return failure();
-  site.before = getWireBytes(WireCollective::AllReduce, parts->total,
-                             parts->part, parts->ranks);
+  WireBytes reduced = getWireBytes(WireCollective::AllReduce, parts->total,
+                                   parts->part, parts->ranks);
+  // Sums that are paid together were paid one by one before.
+  for (int64_t i = 0, e = 1 + id.getValue().count('+'); i < e; ++i)
+    site.before += reduced;
   site.after = scatter ? getWireBytes(WireCollective::ReduceScatter,
                                       parts->total, parts->part, parts->ranks)
-                       : site.before;
+                       : reduced;
   if (scatter) {
     site.axis = scatter.getAxisAttr();
     rowsOf[scatter.getResult()] = entry->second;

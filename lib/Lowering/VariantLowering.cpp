@@ -8,7 +8,8 @@ using namespace layline::launch;
 
 /// The same bytes under another shape: no step.
 static bool isView(Operation &op) {
-  return isa<decoder::SplitHeadsOp, decoder::MergeHeadsOp>(op);
+  auto rowwise = dyn_cast<grid::RowwiseOpInterface>(op);
+  return rowwise && rowwise.isView();
 }
 
 FailureOr<BufferOp> VariantLowering::createBuffer(Location loc, Type type,

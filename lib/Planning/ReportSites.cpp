@@ -1,4 +1,5 @@
 //===- ReportSites.cpp - what became of every all_reduce ------------------===//
+#include "VariantPrices.h"
 #include "layline/Planning/Passes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
@@ -49,6 +50,8 @@ struct PlanReportSites : layline::impl::PlanReportSitesBase<PlanReportSites> {
         if (name != "all_gather")
           was.push_back(name == "reduce_scatter" ? "all_reduce" : name);
       auto reason = sum->getAttrOfType<StringAttr>("reason");
+      if (std::string priced = describeSite(function, site); !priced.empty())
+        reason = builder.getStringAttr(priced);
       if (!reason)
         reason = why ? why : builder.getStringAttr("");
       auto list = [&](ArrayRef<StringRef> names) {

@@ -5,10 +5,8 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::grid;
 
-/// The operands that carry rows, if each rank of the axis could compute some of
-/// them: nothing the op touches is split over the axis or owes a sum. Empty if
-/// it could not.
-static SmallVector<unsigned, 3> getRowsToSplit(Operation &op, StringAttr axis) {
+SmallVector<unsigned, 3> layline::getRowsToSplit(Operation &op,
+                                                 StringAttr axis) {
   if (!isa<RowwiseOpInterface>(op) || !isa<LayoutOpInterface>(op))
     return {};
   auto isFree = [&](Type type) {

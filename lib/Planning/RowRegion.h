@@ -12,6 +12,12 @@ namespace layline {
 /// blocks over one more axis.
 grid::SplitAttr splitRowsFurther(mlir::Type type, mlir::StringAttr axis);
 
+/// The operands that carry rows, if each rank of the axis could compute some of
+/// them: the op is row-wise, and nothing it touches is split over the axis or
+/// owes a sum. Empty if it could not.
+llvm::SmallVector<unsigned, 3> getRowsToSplit(mlir::Operation &op,
+                                              mlir::StringAttr axis);
+
 /// The row-wise ops of a block that compute rows of their own on each rank of
 /// an axis, given the values whose rows are to be had so (the sources). An op
 /// belongs to the region if

@@ -1,9 +1,10 @@
-// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=1 max-tokens=64 rows-from=8 rows-from-why="measured"})' | FileCheck %s --check-prefixes=CHECK,AUTO
-// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=8 max-tokens=64 rows-from=8})' | FileCheck %s --check-prefixes=CHECK,FROM
-// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=1 max-tokens=7 rows-from=8})' | FileCheck %s --check-prefixes=CHECK,BELOW
-// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=1 max-tokens=8 rows-from=8})' | FileCheck %s --check-prefixes=CHECK,EDGE
-// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{max-tokens=64 boundaries=rows rows-from=8})' | FileCheck %s --check-prefixes=CHECK,ROWS
+// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=1 max-tokens=64 boundaries=whole:7,rows})' | FileCheck %s --check-prefixes=CHECK,AUTO
+// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=8 max-tokens=64 boundaries=whole:7,rows})' | FileCheck %s --check-prefixes=CHECK,FROM
+// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=1 max-tokens=7 boundaries=whole:7,rows})' | FileCheck %s --check-prefixes=CHECK,BELOW
+// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{min-tokens=1 max-tokens=8 boundaries=whole:7,rows})' | FileCheck %s --check-prefixes=CHECK,EDGE
+// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{max-tokens=64 boundaries=rows})' | FileCheck %s --check-prefixes=CHECK,ROWS
 // RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{max-tokens=64 boundaries=whole})' | FileCheck %s --check-prefixes=CHECK,WHOLE
+// RUN: layline-opt %s -pass-pipeline='builtin.module(plan-variants{max-tokens=64})' | FileCheck %s --check-prefixes=CHECK,CHOSEN
 
 // The ranges are disjoint and cover all token counts asked for, also where the
 // threshold is the first count, the last, or beyond.
@@ -13,11 +14,11 @@
 // CHECK-NOT: grid.tokens
 // CHECK-NEXT: return
 
-// AUTO: func.func @v0({{.*}}grid.boundaries = "whole", grid.reason = "fewer than 8 tokens: measured", grid.tokens = array<i64: 1, 7>
-// AUTO: func.func @v1({{.*}}grid.boundaries = "rows", grid.reason = "at least 8 tokens: measured", grid.tokens = array<i64: 8, 64>
+// AUTO: func.func @v0({{.*}}grid.boundaries = "whole", grid.reason = "boundaries=whole:7,rows was asked for", grid.tokens = array<i64: 1, 7>
+// AUTO: func.func @v1({{.*}}grid.boundaries = "rows", grid.chosen, grid.reason = "boundaries=whole:7,rows was asked for", grid.tokens = array<i64: 8, 64>
 // AUTO-NOT: func.func @v2
 
-// FROM: func.func @v0({{.*}}grid.boundaries = "rows", grid.reason = "at least 8 tokens", grid.tokens = array<i64: 8, 64>
+// FROM: func.func @v0({{.*}}grid.boundaries = "rows", grid.chosen, grid.reason = "boundaries=whole:7,rows was asked for", grid.tokens = array<i64: 8, 64>
 // FROM-NOT: func.func @v1
 
 // BELOW: func.func @v0({{.*}}grid.boundaries = "whole", {{.*}}grid.tokens = array<i64: 1, 7>
@@ -26,11 +27,16 @@
 // EDGE: func.func @v0({{.*}}grid.boundaries = "whole", {{.*}}grid.tokens = array<i64: 1, 7>
 // EDGE: func.func @v1({{.*}}grid.boundaries = "rows", {{.*}}grid.tokens = array<i64: 8, 8>
 
-// ROWS: func.func @v0({{.*}}grid.boundaries = "rows", grid.reason = "boundaries=rows was asked for", grid.tokens = array<i64: 1, 64>
+// ROWS: func.func @v0({{.*}}grid.boundaries = "rows", grid.chosen, grid.reason = "boundaries=rows was asked for", grid.tokens = array<i64: 1, 64>
 // ROWS-NOT: func.func @v1
 
 // WHOLE: func.func @v0({{.*}}grid.boundaries = "whole", grid.reason = "boundaries=whole was asked for", grid.tokens = array<i64: 1, 64>
 // WHOLE-NOT: func.func @v1
+
+// What is chosen by cost has its prices and its choices; the placed program is
+// left alone.
+// CHOSEN: func.func @v0({{.*}}grid.chosen, grid.kernels, grid.prices = [{{.*}}tokens = 1 : i64{{.*}}grid.reason = "least cost of 1 choices at {{[0-9]+}} token counts, at most 0.00 % above the best", grid.tokens = array<i64: 1, 64>
+// CHOSEN-NOT: func.func @v1
 func.func @decoder(%x: tensor<?x16xf32, #grid.layout<[_, _]>>) -> tensor<?x16xf32, #grid.layout<[_, _]>> {
   return %x : tensor<?x16xf32, #grid.layout<[_, _]>>
 }

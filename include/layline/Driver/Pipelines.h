@@ -34,12 +34,17 @@ struct PlanningOptions : mlir::PassPipelineOptions<PlanningOptions> {
   Option<std::string> boundaries{*this, "boundaries",
                                  llvm::cl::desc("auto, rows or whole."),
                                  llvm::cl::init("auto")};
-  Option<int64_t> rowsFrom{*this, "rows-from",
-                           llvm::cl::desc("auto: by rows from here on."),
-                           llvm::cl::init(1)};
-  Option<std::string> rowsFromWhy{*this, "rows-from-why",
-                                  llvm::cl::desc("auto: why from there on."),
-                                  llvm::cl::init("")};
+  Option<std::string> launch{
+      *this, "launch",
+      llvm::cl::desc("auto: kernels are launched by graph or eager."),
+      llvm::cl::init("graph")};
+  Option<std::string> calibration{
+      *this, "calibration",
+      llvm::cl::desc("auto: a file of measured latencies."),
+      llvm::cl::init("")};
+  Option<std::string> kernels{*this, "kernels",
+                              llvm::cl::desc("auto: a file of fused kernels."),
+                              llvm::cl::init("")};
   Option<bool> fuse{*this, "fuse",
                     llvm::cl::desc("Put a sum and its epilogue in one kernel."),
                     llvm::cl::init(true)};

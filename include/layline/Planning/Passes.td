@@ -5,17 +5,21 @@
 include "mlir/Pass/PassBase.td"
 
 def PlanVariants : Pass<"plan-variants", "::mlir::ModuleOp"> {
-  let summary = "One copy of the placed program per range of token counts.";
+  let summary = "One copy of the placed program per range of token counts, each with its choices.";
   let description = [{
     `boundaries` says which form the boundaries between row-parallel products
-    and norms take: `whole` keeps the all_reduce, `rows` splits it; `auto` splits
-    it from `rows-from` tokens on (a threshold per card until the cost model
-    decides). The ranges are disjoint and cover [min-tokens, max-tokens].
+    and norms take: `whole` keeps the all_reduces; `rows` runs by rows what can be,
+    with as few and as narrow collectives as that needs; `auto` takes what costs
+    least on the module's `grid.target`, by the cost model, with one variant per
+    range of token counts in which the choice is the same (less than 1 % above the
+    best). The ranges are disjoint and cover [min-tokens, max-tokens].
+
+    The choices stand on the ops as `grid.choice`; plan-apply-forms applies them.
 
     ```mlir
     func.func @decoder(...)
     ```
-    becomes, with min-tokens=1 max-tokens=8192 rows-from=64,
+    becomes, with min-tokens=1 max-tokens=8192,
     ```mlir
     func.func @v0(...) attributes {grid.tokens = array<i64: 1, 63>, grid.boundaries = "whole"}
     func.func @v1(...) attributes {grid.tokens = array<i64: 64, 8192>, grid.boundaries = "rows"}
@@ -26,11 +30,39 @@ def PlanVariants : Pass<"plan-variants", "::mlir::ModuleOp"> {
     Option<"minTokens", "min-tokens", "int64_t", "1", "Fewest query tokens of a step.">,
     Option<"maxTokens", "max-tokens", "int64_t", "8192", "Most query tokens of a step.">,
     Option<"boundaries", "boundaries", "std::string", "\"auto\"", "auto, rows or whole.">,
-    Option<"rowsFrom", "rows-from", "int64_t", "1",
-           "auto: the smallest token count at which boundaries are split by rows.">,
-    Option<"rowsFromWhy", "rows-from-why", "std::string", "\"\"",
-           "auto: where that threshold comes from; quoted in remarks.">
+    Option<"fuse", "fuse", "bool", "true", "auto: use fused kernels that the target has.">,
+    Option<"launch", "launch", "std::string", "\"graph\"",
+           "auto: how kernels are launched: graph (from a CUDA graph) or eager.">,
+    Option<"calibration", "calibration", "std::string", "\"\"",
+           "auto: a file of measured latencies that go before the built-in ones.">,
+    Option<"kernels", "kernels", "std::string", "\"\"",
+           "auto: a file that lists the fused kernels, in place of the target's.">
   ];
+}
+
+def PlanApplyForms : Pass<"plan-apply-forms", "::mlir::func::FuncOp"> {
+  let summary = "Run every op in the form that was chosen, and convert values between forms.";
+  let description = [{
+    Takes the `grid.choice` of each op of a variant. An op chosen by rows takes
+    rows of what it reads; one chosen owed takes addends, so that the sum is paid
+    later and once for all; the plain program's all_reduces are replaced by the
+    conversions that were chosen, each right behind what it converts.
+
+    ```mlir
+    %0 = decoder.linear %x, %w {grid.choice = {results = [{reduce_scatter = 0} ]}} : ...
+    %1 = grid.all_reduce %0 over ["tp"] {site = "s"} : ...
+    %2 = decoder.norm %1, %g {grid.choice = {form = "rows", kernel = 0, results = [{all_gather = 0} ]}} : ...
+    ```
+    becomes
+    ```mlir
+    %0 = decoder.linear %x, %w : ...
+    %1 = grid.reduce_scatter %0 dim 0 over "tp" {grid.kernel = 0, site = "s"} : ...
+    %2 = decoder.norm %1, %g {grid.kernel = 0} : ...
+    %3 = grid.all_gather %2 dim 0 over "tp" {grid.kernel = 0} : ...
+    ```
+    A choice that the types do not allow is an error.
+  }];
+  let dependentDialects = ["::layline::grid::GridDialect"];
 }
 
 def PlanSplitAllReduce : Pass<"plan-split-all-reduce", "::mlir::func::FuncOp"> {

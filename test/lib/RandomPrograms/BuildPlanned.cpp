@@ -29,7 +29,6 @@ LogicalResult test::placeAndPlan(ModuleOp module, const PlanChoice &plan) {
   PlanningOptions planning;
   planning.maxTokens = plan.maxTokens;
   planning.boundaries = plan.boundaries;
-  planning.rowsFrom = plan.rowsFrom;
   planning.fuse = plan.fuse;
   PassManager manager(module.getContext());
   manager.enableVerifier(false);

@@ -21,8 +21,8 @@ namespace layline::test {
 struct PlanChoice {
   int64_t tp = 1, cp = 1;
   std::string cpSplit = "zigzag";
-  std::string boundaries = "auto";
-  int64_t rowsFrom = 1, maxTokens = 64; ///< of `auto`
+  std::string boundaries = "rows"; ///< as plan-variants takes them
+  int64_t maxTokens = 64;
   bool fuse = true;
 };
 

@@ -200,7 +200,9 @@ static PlanChoice readPlan(Reader &reader) {
   plan.cpSplit = reader.pick(
       {"zigzag", "contiguous", "interleave:1", "interleave:2", "interleave:3"});
   plan.boundaries = reader.pick({"rows", "whole", "auto"});
-  plan.rowsFrom = reader.size(2, 9);
+  int64_t rowsFrom = reader.size(2, 9);
+  if (plan.boundaries == "auto" && rowsFrom % 2)
+    plan.boundaries = "whole:" + std::to_string(rowsFrom) + ",rows";
   plan.fuse = !reader.flag();
   return plan;
 }
@@ -223,7 +225,7 @@ std::string test::describe(const RandomProgram &program) {
   const PlanChoice &p = program.plan;
   std::ostringstream os;
   os << "tp=" << p.tp << " cp=" << p.cp << " " << p.cpSplit << " "
-     << p.boundaries << " from " << p.rowsFrom << (p.fuse ? "" : " no-fuse")
+     << p.boundaries << (p.fuse ? "" : " no-fuse")
      << "; layers " << c.layers << " hidden " << c.hidden << " heads "
      << c.heads << "/" << c.kvHeads << " x " << c.headDim << " intermediate "
      << c.intermediate << " vocab " << c.vocab << " experts " << c.moe.experts

@@ -147,7 +147,7 @@ bool Matrix::addModel(const std::string &name, const std::string &path,
   // Two variants.
   PlanChoice both;
   both.tp = 2;
-  both.rowsFrom = 64;
+  both.boundaries = "whole:63,rows";
   both.maxTokens = 8192;
   if (models.size() == 1)
     good &= addProgram(name, config, both);
