@@ -10,6 +10,8 @@
 #include "layline/Import/HFConfig.h"
 #include "layline/Lowering/Passes.h"
 #include "layline/Placement/Passes.h"
+#include "layline/Planning/Explain.h"
+#include "layline/Planning/Passes.h"
 #include "layline/Target/PlanJSON.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -19,6 +21,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
 #include <chrono>
+#include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace layline;
@@ -45,6 +49,10 @@ private:
   bool readConfig();
   bool import();
   bool runPasses(llvm::function_ref<void(OpPassManager &)> build);
+  /// What the ranks hold, against the limit.
+  bool checkWeights();
+  /// What was asked to be explained, of the placed program.
+  bool explain();
   bool dump(StringRef name);
   bool emit();
 
@@ -102,9 +110,17 @@ bool Compiler::checkRequest() {
                ", expected MIN:MAX with 1 <= MIN <= "
                "MAX <= " +
                Twine(kMostTokens));
-  if (!llvm::is_contained({"auto", "rows", "whole"}, request.boundaries))
+  if (!llvm::is_contained({"graph", "eager"}, request.launch))
+    return bad("--launch: found '" + request.launch +
+               "', expected graph or eager");
+  for (int64_t tokens : request.explainTokens)
+    if (tokens < 1 || tokens > kMostTokens)
+      return bad("--at: found " + Twine(tokens) + ", expected 1 to " +
+                 Twine(kMostTokens));
+  if (!parseBoundaries(request.boundaries))
     return bad("--boundaries: found '" + request.boundaries +
-               "', expected auto, rows or whole");
+               "', expected auto, rows, whole, or rules up to token counts "
+               "like whole:63,rows");
   return true;
 }
 
@@ -166,6 +182,68 @@ bool Compiler::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
   return false;
 }
 
+static func::FuncOp findPlaced(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function->hasAttr(kVariantTokens) &&
+        !function->hasAttr(decoder::DecoderDialect::kReference))
+      return function;
+  return {};
+}
+
+bool Compiler::checkWeights() {
+  int64_t total = 0;
+  std::string replicated;
+  for (const WeightShare &share : listWeights(findPlaced(*module))) {
+    total += share.bytes;
+    bool isReplicated = share.isReplicated && request.tp > 1;
+    result.weights.push_back(
+        {share.name, share.count, share.bytes, isReplicated});
+    if (isReplicated)
+      replicated += (replicated.empty() ? "" : ", ") + share.name + " " +
+                    std::to_string(share.bytes);
+  }
+  if (!request.memoryLimit || total <= request.memoryLimit)
+    return true;
+  return fail(CompileStatus::Refused,
+              "--memory-limit: found weights of " + Twine(total) +
+                  " bytes on one rank, expected at most " +
+                  Twine(request.memoryLimit) + "; every rank holds all of: " +
+                  (replicated.empty() ? "nothing" : replicated));
+}
+
+bool Compiler::explain() {
+  CostModelOptions options;
+  options.target = request.target;
+  options.calibrationFile = request.calibration;
+  options.capabilityFile = request.kernels;
+  options.launch =
+      request.launch == "eager" ? LaunchMode::Eager : LaunchMode::Graph;
+  std::string error;
+  std::optional<CostModel> model = CostModel::create(options, error);
+  if (!model)
+    return fail(CompileStatus::Malformed, error);
+  std::vector<int64_t> tokens = request.explainTokens;
+  if (tokens.empty()) {
+    std::set<int64_t> all;
+    for (auto function : module->getOps<func::FuncOp>())
+      if (auto range =
+              function->getAttrOfType<DenseI64ArrayAttr>(kVariantTokens))
+        all.insert(
+            {range[0],
+             std::llround(std::sqrt(double(range[0]) * double(range[1]))),
+             range[1]});
+    tokens.assign(all.begin(), all.end());
+  }
+  for (const std::string &name : request.explain) {
+    std::optional<std::string> text = layline::explain(
+        findPlaced(*module), *model, request.fuse, name, tokens, error);
+    if (!text)
+      return fail(CompileStatus::Malformed, "--explain: " + error);
+    result.explanation += *text;
+  }
+  return true;
+}
+
 bool Compiler::dump(StringRef name) {
   if (!request.dumpDir)
     return true;
@@ -220,22 +298,15 @@ void Compiler::run() {
       !dump("2-placed"))
     return;
 
-  const Target &target = *findTarget(request.target);
-  RowsThreshold threshold = getRowsThreshold(
-      target, request.tp,
-      config.hidden * (config.dtype == ElementType::Float32 ? 4 : 2));
+  if (!checkWeights())
+    return;
   PlanningOptions planning;
   planning.minTokens = request.minTokens;
   planning.maxTokens = request.maxTokens;
   planning.boundaries = request.boundaries;
-  // What the ranks of "tp" reduce is a part of the tokens.
-  planning.rowsFrom = threshold.never ? request.maxTokens + 1
-                                      : (threshold.tokens - 1) * request.cp + 1;
-  planning.rowsFromWhy = threshold.reason;
-  if (request.cp > 1 && !threshold.never)
-    planning.rowsFromWhy += ", of which each of the " +
-                            std::to_string(request.cp) +
-                            " context-parallel parts sees its share";
+  planning.launch = request.launch;
+  planning.calibration = request.calibration;
+  planning.kernels = request.kernels;
   planning.fuse = request.fuse;
   if (!phase("planning",
              [&] {
@@ -244,6 +315,8 @@ void Compiler::run() {
                });
              }) ||
       !dump("3-planned"))
+    return;
+  if (!request.explain.empty() && !phase("explain", [&] { return explain(); }))
     return;
   PlannedProgram planned;
   if (!phase("proofs", [&] {
@@ -263,6 +336,12 @@ void Compiler::run() {
   if (!phase("emission", [&] {
         if (!emit() || failed(reportPlan(*module, result)))
           return false;
+        for (size_t i = 0; i < result.variants.size(); ++i) {
+          if (i >= planned.variants.size())
+            break;
+          result.variants[i].prices = planned.variants[i].prices;
+          result.variants[i].gathers = planned.variants[i].gathers;
+        }
         result.decisions = printDecisions(request, result, planned);
         return true;
       }))

@@ -7,9 +7,73 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace layline;
+
+static PriceReport readPrice(DictionaryAttr price) {
+  auto number = [&](StringRef name) {
+    auto attr = price.getAs<FloatAttr>(name);
+    return attr ? attr.getValueAsDouble() : 0;
+  };
+  auto count = [&](StringRef name) {
+    auto attr = price.getAs<IntegerAttr>(name);
+    return attr ? attr.getInt() : 0;
+  };
+  auto confidence = price.getAs<StringAttr>("confidence");
+  return {count("tokens"),       number("today_us"),
+          number("unfused_us"),  number("chosen_us"),
+          number("products_us"), confidence ? confidence.str() : "",
+          count("phases"),       count("phases_today"),
+          count("launches"),     count("launches_today")};
+}
+
+static int64_t getRowBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t bytes = (tensor.getElementTypeBitWidth() + 7) / 8;
+  for (int64_t size : tensor.getShape().drop_front())
+    bytes *= size;
+  return bytes;
+}
+
+/// The sum that pays for the rows of a value, through ops of own rows.
+static grid::ReduceScatterOp findSum(Value value) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> work = {value};
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *producer = next.getDefiningOp();
+    if (!producer || !seen.insert(producer).second)
+      continue;
+    if (auto fused = dyn_cast<grid::FusedOp>(producer)) {
+      auto yield = cast<grid::YieldOp>(fused.getBody().front().getTerminator());
+      work.push_back(yield.getValues()[cast<OpResult>(next).getResultNumber()]);
+      continue;
+    }
+    if (auto scatter = dyn_cast<grid::ReduceScatterOp>(producer))
+      return scatter;
+    // The newest operand last, so that it is looked at first: the branch before
+    // the residual.
+    if (isa<grid::RowwiseOpInterface>(producer))
+      for (Value operand : producer->getOperands())
+        work.push_back(operand);
+  }
+  return {};
+}
+
+static std::vector<GatherReport> listGathers(func::FuncOp function) {
+  std::vector<GatherReport> gathers;
+  function.walk([&](grid::AllGatherOp gather) {
+    if (gather.getDim() != 0 || gather.getAxis() != kTensorAxis)
+      return;
+    StringAttr place = grid::getPlace(gather.getLoc());
+    grid::ReduceScatterOp sum = findSum(gather.getInput());
+    gathers.push_back({place ? place.str() : "", getRowBytes(gather.getType()),
+                       sum ? getRowBytes(sum.getType()) : 0});
+  });
+  return gathers;
+}
 
 LogicalResult PlannedProgram::collect(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -21,7 +85,14 @@ LogicalResult PlannedProgram::collect(ModuleOp module) {
     auto reason = function->getAttrOfType<StringAttr>(kVariantReason);
     variants.push_back({function.getSymName().str(),
                         reason ? reason.str() : std::string(),
-                        std::move(report->values)});
+                        std::move(report->values),
+                        {},
+                        listGathers(function),
+                        function->getAttrOfType<ArrayAttr>(kVariantPrices)});
+    if (ArrayAttr prices = variants.back().allPrices)
+      for (Attribute price : prices)
+        if (auto entry = dyn_cast<DictionaryAttr>(price))
+          variants.back().prices.push_back(readPrice(entry));
   }
   return success();
 }
@@ -251,6 +322,32 @@ private:
 
 } // namespace
 
+/// Numbers, texts and dictionaries of an attribute as members of an object.
+static void writeMembers(llvm::json::OStream &json, DictionaryAttr members) {
+  for (NamedAttribute member : members) {
+    StringRef name = member.getName();
+    if (auto number = dyn_cast<FloatAttr>(member.getValue()))
+      json.attribute(name, std::round(number.getValueAsDouble() * 1000) / 1000);
+    else if (auto number = dyn_cast<IntegerAttr>(member.getValue()))
+      json.attribute(name, number.getInt());
+    else if (auto text = dyn_cast<StringAttr>(member.getValue()))
+      json.attribute(name, text.getValue());
+    else if (auto inner = dyn_cast<DictionaryAttr>(member.getValue()))
+      json.attributeObject(name, [&] { writeMembers(json, inner); });
+  }
+}
+
+std::string layline::describeGather(const GatherReport &gather) {
+  if (gather.sumRowBytes == 0)
+    return "no sum before it";
+  if (gather.rowBytes == gather.sumRowBytes)
+    return "as wide as the sum: moving it saves no bytes";
+  return llvm::formatv("{0:P1} of the sum's bytes",
+                       static_cast<double>(gather.rowBytes) /
+                           static_cast<double>(gather.sumRowBytes))
+      .str();
+}
+
 std::string layline::printDecisions(const CompileRequest &request,
                                     const Compilation &result,
                                     const PlannedProgram &planned) {
@@ -288,6 +385,40 @@ std::string layline::printDecisions(const CompileRequest &request,
         json.attribute("context_gathers", variant.contextGathers.count);
         json.attribute("context_gather_bytes", variant.contextGathers.bytes);
       });
+  }
+  os << ",\n";
+  {
+    Lines lines(os, "weights");
+    for (const WeightReport &weight : result.weights)
+      lines.add([&](llvm::json::OStream &json) {
+        json.attribute("weight", weight.name);
+        json.attribute("count", weight.count);
+        json.attribute("bytes_per_rank", weight.bytes);
+        json.attribute("replicated", weight.isReplicated);
+      });
+  }
+  os << ",\n";
+  {
+    Lines lines(os, "prices");
+    for (const PlannedProgram::Variant &variant : planned.variants)
+      if (variant.allPrices)
+        for (Attribute price : variant.allPrices)
+          lines.add([&](llvm::json::OStream &json) {
+            json.attribute("variant", variant.id);
+            writeMembers(json, cast<DictionaryAttr>(price));
+          });
+  }
+  os << ",\n";
+  {
+    Lines lines(os, "gathers");
+    for (const PlannedProgram::Variant &variant : planned.variants)
+      for (const GatherReport &gather : variant.gathers)
+        lines.add([&](llvm::json::OStream &json) {
+          json.attribute("variant", variant.id);
+          json.attribute("value", gather.value);
+          json.attribute("row_bytes", gather.rowBytes);
+          json.attribute("note", describeGather(gather));
+        });
   }
   os << ",\n";
   {

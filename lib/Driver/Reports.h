@@ -16,6 +16,9 @@ struct PlannedProgram {
     std::string id;
     std::string reason;
     std::vector<RewrittenValue> values;
+    std::vector<PriceReport> prices;
+    std::vector<GatherReport> gathers;
+    mlir::ArrayAttr allPrices; ///< with those of the sites
   };
   std::vector<Variant> variants;
 
@@ -24,6 +27,9 @@ struct PlannedProgram {
 
 /// Fills in the variants, sites, arenas and weights of a lowered module.
 mlir::LogicalResult reportPlan(mlir::ModuleOp module, Compilation &result);
+
+/// How a gather's width compares with that of the sum before it.
+std::string describeGather(const GatherReport &gather);
 
 /// decisions.json: one line per variant, per site, per rewritten value.
 std::string printDecisions(const CompileRequest &request,

@@ -15,11 +15,11 @@ from layline_tests import GOLDEN, Test, each, read_json
 test = Test()
 MODEL = GOLDEN / "qwen3_moe"
 plan_path = test.compile(MODEL / "config.json", test.out / "good", "--tp", 4, "--target", "cpu",
-                         "--tokens", "1:64") / "plan.json"
+                         "--tokens", "1:64", "--boundaries", "whole:7,rows") / "plan.json"
 PLAN = read_json(plan_path)
 TEXT = plan_path.read_text()
 phi3 = read_json(test.compile(GOLDEN / "phi3" / "config.json", test.out / "phi3", "--tp", 4,
-                              "--target", "cpu", "--tokens", "1:64") / "plan.json")
+                              "--target", "cpu", "--tokens", "1:64", "--boundaries", "whole:7,rows") / "plan.json")
 
 
 def by_id(entries, name):

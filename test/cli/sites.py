@@ -93,7 +93,7 @@ def check(tokens, boundaries, expected):
                     f"{name}: what sites became", became)
 
 
-check("1:8192", "auto", [0, 189])
+check("1:8192", "whole:64,rows", [0, 189])
 check("1:8192", "whole", [0])
 check("1:8192", "rows", [189])
 check("1:1001", "rows", [189])

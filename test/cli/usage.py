@@ -36,7 +36,7 @@ def compile_with(*arguments):
 
 
 wrong([])
-wrong(["compil", CONFIG], "found 'compil'", "expected compile, verify, run, inspect, coverage or calibrate")
+wrong(["compil", CONFIG], "found 'compil'", "expected compile, verify, run, inspect, coverage, calibrate or sweep")
 wrong(["Compile"], "found 'Compile'", "expected")
 wrong(["--bogus"], "bogus")
 wrong(["compile"], "CONFIG", "required")
@@ -54,7 +54,7 @@ for tokens in ("5:1", "0:1", "-1:8", "1:99999999999999999999"):
 for tokens in ("abc", "1:", ":8", "1:2:3", "1-8", "1:8x", ""):
     wrong(compile_with("--tokens", tokens), "--tokens", f"'{tokens}'", "expected MIN:MAX")
 for boundaries in ("foo", "Rows", ""):
-    wrong(compile_with("--boundaries", boundaries), "--boundaries", "found", "auto, rows or whole")
+    wrong(compile_with("--boundaries", boundaries), "--boundaries", "found", "auto, rows, whole")
 
 # Inputs that are not there, or are no files.
 wrong(["compile", test.out / "none.json", "-o", OUT], "none.json", "cannot be read")

@@ -8,7 +8,7 @@ TP = 8
 for model in ("llama", "qwen2", "qwen3", "qwen3_moe", "phi3"):
     folder = GOLDEN / model
     out = test.compile(folder / "config.json", test.out / model, "--tp", TP, "--target", "cpu",
-                       "--tokens", "1:64")
+                       "--tokens", "1:64", "--boundaries", "whole:7,rows")
     variants = read_json(out / "plan.json")["variants"]
     test.expect([v["boundaries"] for v in variants] == ["whole", "rows"],
                 f"{model}: few tokens whole, many by rows", variants)

@@ -24,6 +24,7 @@ void addRunCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode);
 void addCoverageCommand(CLI::App &app, int &exitCode);
 void addCalibrateCommand(CLI::App &app, int &exitCode);
+void addSweepCommand(CLI::App &app, int &exitCode);
 
 } // namespace layline::tool
 

@@ -2,8 +2,10 @@
 #include "Commands.h"
 #include "TextTable.h"
 #include "WholeFiles.h"
+#include "layline/Cost/Targets.h"
 #include "layline/Driver/Compiler.h"
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -16,7 +18,10 @@ namespace {
 
 struct Arguments {
   CompileRequest request;
-  std::string tokens = "1:8192";
+  std::string tokens;
+  bool hasTokens = false; ///< an empty text is not the same as none
+  std::string phase;
+  std::string memoryLimit;
   std::string output;
   std::string dumpDir;
   bool noFuse = false;
@@ -48,6 +53,13 @@ static bool parseTokens(const std::string &text, CompileRequest &request) {
   return false;
 }
 
+static std::string joinTargets() {
+  std::string joined;
+  for (const std::string &name : knownTargets())
+    joined += (joined.empty() ? "" : ", ") + name;
+  return joined;
+}
+
 /// "layer.17.o_proj" -> "o_proj"
 static std::string siteKind(const std::string &id) {
   if (id.rfind("layer.", 0) != 0)
@@ -71,6 +83,69 @@ static std::vector<SiteGroup> groupSites(const std::vector<SiteReport> &sites) {
     ++groups[entry->second].count;
   }
   return groups;
+}
+
+static std::string formatUs(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text, us < 1000 ? "%.1f us" : "%.3f ms",
+                us < 1000 ? us : us / 1000);
+  return text;
+}
+
+/// The three baselines of a variant, and what its gain can be in a whole step.
+static void printPrices(std::ostream &os, const VariantReport &variant) {
+  if (variant.prices.empty())
+    return;
+  os << "  all boundaries of a step, by baseline (a) all_reduce and separate "
+        "kernels, (b) this sharding unfused, (c) this plan:\n";
+  TextTable table({">tokens", ">(a)", ">(b)", ">(c)", ">sharding (b)-(a)",
+                   ">fusion (c)-(b)", ">in all (c)-(a)", ">collectives",
+                   ">launches", ">whole step", "known"});
+  for (const PriceReport &price : variant.prices) {
+    auto change = [&](double from, double to) -> std::string {
+      double by = to - from;
+      return std::abs(by) < 0.05
+                 ? "0"
+                 : (by > 0 ? "+" : "-") + formatUs(std::abs(by));
+    };
+    // Products at the roofline, or at half of it: the gain's share of a step.
+    auto speedUp = [&](double products) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.3f",
+                    (products + price.today) / (products + price.chosen));
+      return std::string(text);
+    };
+    table.add(
+        {std::to_string(price.tokens), formatUs(price.today),
+         formatUs(price.unfused), formatUs(price.chosen),
+         change(price.today, price.unfused),
+         change(price.unfused, price.chosen), change(price.today, price.chosen),
+         std::to_string(price.phasesToday) + " -> " +
+             std::to_string(price.phases),
+         std::to_string(price.launchesToday) + " -> " +
+             std::to_string(price.launches),
+         "x" + speedUp(2 * price.products) + " .. x" + speedUp(price.products),
+         price.confidence});
+  }
+  table.print(os);
+  os << "  (whole step: with its products at half of and at the roofline; "
+        "attention is not in it, so it is less)\n";
+}
+
+/// Gathers that are narrower than the sum before them, or no narrower.
+static void printGathers(std::ostream &os, const VariantReport &variant) {
+  std::map<std::pair<int64_t, int64_t>, int64_t> widths;
+  for (const GatherReport &gather : variant.gathers)
+    ++widths[{gather.rowBytes, gather.sumRowBytes}];
+  for (const auto &[width, count] : widths) {
+    os << "  " << count << " gathers of " << width.first << " bytes a row";
+    if (width.second == 0)
+      os << ", behind no sum\n";
+    else if (width.first == width.second)
+      os << ", as wide as the sum before: moving them saves no bytes\n";
+    else
+      os << ", where the sum before has " << width.second << "\n";
+  }
 }
 
 /// What a variant has besides its sites.
@@ -136,6 +211,8 @@ static void printVariant(std::ostream &os, const VariantReport &variant,
              formatBytes(before.ring), formatBytes(after.ring),
              formatBytes(before.viaSwitch), formatBytes(after.viaSwitch)});
   table.print(os);
+  printPrices(os, variant);
+  printGathers(os, variant);
   printRest(os, variant);
 }
 
@@ -159,12 +236,36 @@ static void printSummary(std::ostream &os, const Arguments &arguments,
        << " / DP 1 / CP " << request.cp << " = " << request.tp;
   os << " on " << request.target << "; weights of one rank "
      << formatBytes(result.weightBytes) << "\n";
+  std::string replicated;
+  for (const WeightReport &weight : result.weights)
+    if (weight.isReplicated)
+      replicated += (replicated.empty() ? "" : ", ") + weight.name + " " +
+                    formatBytes(weight.bytes);
+  if (!replicated.empty())
+    os << "  of these every rank holds all of: " << replicated << "\n";
   for (const VariantReport &variant : result.variants)
     printVariant(os, variant, result.layers);
 }
 
 static int runCompile(Arguments &arguments) {
   CompileRequest &request = arguments.request;
+  // What a phase is like where nothing else is said: decode runs few tokens
+  // from a CUDA graph, prefill many, kernel by kernel.
+  if (!arguments.hasTokens)
+    arguments.tokens = arguments.phase == "decode"    ? "1:512"
+                       : arguments.phase == "prefill" ? "1:32768"
+                                                      : "1:8192";
+  if (request.launch.empty())
+    request.launch = arguments.phase == "prefill" ? "eager" : "graph";
+  if (!arguments.memoryLimit.empty()) {
+    std::optional<int64_t> bytes = parseBytes(arguments.memoryLimit);
+    if (!bytes) {
+      std::cerr << "--memory-limit: found '" << arguments.memoryLimit
+                << "', expected a size such as 80GiB or 8.5e10\n";
+      return Unusable;
+    }
+    request.memoryLimit = *bytes;
+  }
   if (!parseTokens(arguments.tokens, request)) {
     std::cerr << "--tokens: found '" << arguments.tokens
               << "', expected MIN:MAX, for example 1:8192\n";
@@ -196,6 +297,8 @@ static int runCompile(Arguments &arguments) {
   result.times.push_back({"write", spent.count()});
 
   printSummary(std::cout, arguments, result);
+  if (!result.explanation.empty())
+    std::cout << "\n" << result.explanation;
   std::cout << "\nwrote " << arguments.output << "/plan.json ("
             << formatBytes(static_cast<int64_t>(result.plan.size())) << "), "
             << arguments.output << "/decisions.json and " << arguments.output
@@ -215,6 +318,8 @@ static int runCompile(Arguments &arguments) {
 
 void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
   auto arguments = std::make_shared<Arguments>();
+  // Filled in from --phase unless given.
+  arguments->request.launch.clear();
   CLI::App *command = app.add_subcommand(
       "compile", "Turn a Hugging Face config.json into a verified launch plan");
   command
@@ -241,19 +346,44 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
       ->capture_default_str();
   command
       ->add_option("--target", arguments->request.target,
-                   "Cards: h100x8, h200x8, b200x8 or cpu")
+                   "Cards: " + joinTargets())
       ->capture_default_str();
   command
       ->add_option("--tokens", arguments->tokens,
-                   "Query tokens of a step, MIN:MAX. A plan has one program "
-                   "(variant) per range in which one form is best")
-      ->capture_default_str();
+                   "Query tokens of a step, MIN:MAX (1:8192, or as --phase "
+                   "says). A plan has one program (variant) per range in which "
+                   "one choice is best")
+      ->type_name("MIN:MAX");
+  command
+      ->add_option("--phase", arguments->phase,
+                   "prefill: --tokens 1:32768, kernels launched one by one. "
+                   "decode: --tokens 1:512, launched from a CUDA graph")
+      ->check(CLI::IsMember({"prefill", "decode"}));
+  command->add_option("--launch", arguments->request.launch,
+                      "How kernels are launched, for their cost: graph or "
+                      "eager [graph, or as --phase says]");
+  command->add_option("--calibration", arguments->request.calibration,
+                      "Latencies that layline calibrate wrote; they go before "
+                      "the built-in ones");
+  command->add_option("--kernels", arguments->request.kernels,
+                      "A list of fused kernels in place of the target's (see "
+                      "docs/cost-model.md)");
+  command->add_option("--explain", arguments->request.explain,
+                      "Print what a place (layer.0.o_proj, layer.0.input_norm) "
+                      "could have become, and at what cost");
+  command
+      ->add_option("--at", arguments->request.explainTokens,
+                   "Token counts for --explain [ends and middle of each "
+                   "variant]")
+      ->delimiter(',');
+  command->add_option("--memory-limit", arguments->memoryLimit,
+                      "Refuse more bytes of weights on a rank: 80GiB");
   command
       ->add_option("--boundaries", arguments->request.boundaries,
                    "What becomes of the all-reduce before each norm. rows: "
                    "reduce-scatter, norm of own rows, all-gather. whole: it "
-                   "stays. auto: rows from a token count on that depends on "
-                   "the target")
+                   "stays. auto: what costs least on the target. Rules up to "
+                   "token counts: whole:63,rows")
       ->capture_default_str();
   command->add_flag("--even", arguments->request.even,
                     "Refuse parts of different sizes, naming the sizes of --tp "
@@ -270,6 +400,8 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
       ->required();
   command->footer("Example:\n  layline compile config.json --tp 8 --target "
                   "h200x8 --tokens 1:8192 -o plan");
-  command->callback(
-      [arguments, &exitCode] { exitCode = runCompile(*arguments); });
+  command->callback([arguments, command, &exitCode] {
+    arguments->hasTokens = command->count("--tokens") > 0;
+    exitCode = runCompile(*arguments);
+  });
 }

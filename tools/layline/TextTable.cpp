@@ -2,6 +2,8 @@
 #include "TextTable.h"
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <stdexcept>
 
 using namespace layline::tool;
 
@@ -50,4 +52,31 @@ std::string layline::tool::formatError(double error) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.2e", error);
   return text;
+}
+
+std::optional<int64_t> layline::tool::parseBytes(const std::string &text) {
+  size_t end = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &end);
+  } catch (const std::exception &) {
+    return std::nullopt;
+  }
+  std::string unit = text.substr(end);
+  unit.erase(0, unit.find_first_not_of(' '));
+  static const std::map<std::string, double> units = {{"", 1},
+                                                      {"B", 1},
+                                                      {"kB", 1e3},
+                                                      {"MB", 1e6},
+                                                      {"GB", 1e9},
+                                                      {"TB", 1e12},
+                                                      {"KiB", 1024.},
+                                                      {"MiB", 1048576.},
+                                                      {"GiB", 1073741824.},
+                                                      {"TiB", 1099511627776.}};
+  auto found = units.find(unit);
+  double bytes = found == units.end() ? -1 : number * found->second;
+  if (!(bytes >= 1 && bytes < 9e18))
+    return std::nullopt;
+  return static_cast<int64_t>(bytes);
 }

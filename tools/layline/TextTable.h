@@ -3,6 +3,7 @@
 #define LAYLINE_TOOLS_LAYLINE_TEXTTABLE_H
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ private:
 
 /// "117.4 MB": decimal units, as networks are rated.
 std::string formatBytes(int64_t bytes);
+/// "80GiB", "80 GB", "8.5e10": a number of bytes, or nothing.
+std::optional<int64_t> parseBytes(const std::string &text);
 /// Three digits and an exponent: "1.32e-15".
 std::string formatError(double error);
 

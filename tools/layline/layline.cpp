@@ -38,8 +38,8 @@ static std::string explain(const CLI::App *app, const CLI::Error &error) {
   if (app->get_subcommands().empty() && !app->remaining().empty() &&
       error.get_name() == "RequiredError")
     return "command: found '" + app->remaining().front() +
-           "', expected compile, verify, run, inspect, coverage or "
-           "calibrate\n";
+           "', expected compile, verify, run, inspect, coverage, "
+           "calibrate or sweep\n";
   return CLI::FailureMessage::simple(app, error);
 }
 
@@ -65,6 +65,7 @@ int main(int argc, char **argv) {
   layline::tool::addInspectCommand(app, exitCode);
   layline::tool::addCoverageCommand(app, exitCode);
   layline::tool::addCalibrateCommand(app, exitCode);
+  layline::tool::addSweepCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

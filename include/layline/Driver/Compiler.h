@@ -21,8 +21,16 @@ struct CompileRequest {
   std::string target = "cpu";
   int64_t minTokens = 1, maxTokens = 8192;
   std::string boundaries = "auto"; ///< auto, rows, whole
-  bool even = false;               ///< refuse parts of different sizes
-  bool fuse = true;                ///< false: separate steps, as a baseline
+  /// Paths of a calibration and of a list of fused kernels, or empty.
+  std::string calibration, kernels;
+  std::string launch = "graph"; ///< graph, eager
+  /// Places of the model to explain: "layer.0.o_proj"; and at which token
+  /// counts: if none, both ends of every variant and its middle.
+  std::vector<std::string> explain;
+  std::vector<int64_t> explainTokens;
+  int64_t memoryLimit = 0; ///< bytes of weights of a rank; 0: none
+  bool even = false;       ///< refuse parts of different sizes
+  bool fuse = true;        ///< false: separate steps, as a baseline
   /// The process ends soon after: memory is left to the system, which takes it
   /// back faster than it is freed piece by piece.
   bool endsProcess = false;
@@ -33,6 +41,31 @@ enum class CompileStatus {
   Good,
   Refused,  ///< a good input that cannot be compiled so, or a failed proof
   Malformed ///< unreadable or contradictory input, bad request
+};
+
+/// A kind of weight and what it takes on the rank that holds most of it.
+struct WeightReport {
+  std::string name; ///< "q_a_proj"
+  int64_t count = 0, bytes = 0;
+  bool isReplicated = false; ///< every rank holds all of it
+};
+
+/// What a variant's boundaries cost at a token count, in microseconds: see
+/// docs/cost-model.md for the baselines.
+struct PriceReport {
+  int64_t tokens = 0;
+  double today = 0, unfused = 0, chosen = 0;
+  double products = 0; ///< that no plan changes, by the roofline
+  std::string confidence;
+  int64_t phases = 0, phasesToday = 0, launches = 0, launchesToday = 0;
+};
+
+/// A gather of rows, and how wide it is.
+struct GatherReport {
+  std::string value;
+  int64_t rowBytes = 0;
+  /// Of what the sum before it paid; 0 if there is none.
+  int64_t sumRowBytes = 0;
 };
 
 /// How long a phase took, in milliseconds.
@@ -72,6 +105,8 @@ struct VariantReport {
   std::vector<SiteReport> sites;
   std::vector<ArenaReport> arenas;
   ContextGathers contextGathers;
+  std::vector<PriceReport> prices;
+  std::vector<GatherReport> gathers;
   int64_t steps = 0;
 
   int64_t applied() const;
@@ -92,6 +127,8 @@ struct Compilation {
   int64_t layers = 0, hidden = 0, heads = 0, kvHeads = 0, experts = 0;
   std::string dtype;
   int64_t weightBytes = 0; ///< on the rank that holds most
+  std::vector<WeightReport> weights;
+  std::string explanation; ///< of `CompileRequest::explain`
   std::vector<VariantReport> variants;
   std::vector<ProofRecord> proofs;
   std::vector<PhaseTime> times;
