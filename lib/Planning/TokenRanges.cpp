@@ -13,7 +13,9 @@ namespace {
 /// Every count that is looked at, with its best choice.
 class Samples {
 public:
-  explicit Samples(const std::function<int(int64_t)> &solve) : solve(solve) {}
+  Samples(const std::function<int(int64_t)> &solve,
+          const std::function<double(int, int64_t)> &price)
+      : solve(solve), price(price) {}
 
   int at(int64_t tokens) {
     auto [entry, isNew] = best.try_emplace(tokens, 0);
@@ -21,19 +23,27 @@ public:
       entry->second = solve(tokens);
     return entry->second;
   }
-  /// Narrows every change between two counts down to neighbours.
+  /// Finds where the choices of two counts meet. Their prices say where to
+  /// look, for far less than a solution; what is best there is then solved.
   void bisect(int64_t low, int64_t high) {
-    if (high - low <= 1 || at(low) == at(high))
+    int before = at(low), behind = at(high);
+    if (high - low <= 1 || before == behind)
       return;
-    int64_t middle = low + (high - low) / 2;
-    at(middle);
-    bisect(low, middle);
-    bisect(middle, high);
+    int64_t left = low, right = high;
+    while (right - left > 1) {
+      int64_t middle = left + (right - left) / 2;
+      (price(before, middle) <= price(behind, middle) ? left : right) = middle;
+    }
+    if (at(left) != before)
+      bisect(low, left);
+    if (at(right) != behind)
+      bisect(right, high);
   }
   const std::map<int64_t, int> &get() const { return best; }
 
 private:
   const std::function<int(int64_t)> &solve;
+  const std::function<double(int, int64_t)> &price;
   std::map<int64_t, int> best;
 };
 
@@ -44,7 +54,7 @@ layline::searchRanges(int64_t min, int64_t max, double allowed,
                       const std::function<int(int64_t)> &solve,
                       const std::function<double(int, int64_t)> &price) {
   assert(min >= 1 && min <= max);
-  Samples samples(solve);
+  Samples samples(solve, price);
   std::vector<int64_t> grid = {min};
   for (double step = std::log2(static_cast<double>(min)) * 2;;) {
     step = std::floor(step) + 1;
