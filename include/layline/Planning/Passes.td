@@ -68,6 +68,9 @@ def PlanApplyForms : Pass<"plan-apply-forms", "::mlir::func::FuncOp"> {
 def PlanSplitAllReduce : Pass<"plan-split-all-reduce", "::mlir::func::FuncOp"> {
   let summary = "all_reduce becomes reduce_scatter and all_gather where row-wise ops follow.";
   let description = [{
+    The rule alone, for programs written by hand: the planning pipeline decides
+    by cost (plan-variants, plan-apply-forms) and does not run it.
+
     Fires in functions with `grid.boundaries = "rows"`, on each all_reduce of
     [tokens, ...] that some row-wise op reads. An all_reduce whose readers all
     need every row stays and says so in its attribute `reason`.
@@ -87,6 +90,9 @@ def PlanSplitAllReduce : Pass<"plan-split-all-reduce", "::mlir::func::FuncOp"> {
 def PlanSinkAllGather : Pass<"plan-sink-all-gather", "::mlir::func::FuncOp"> {
   let summary = "Move gathers of rows below row-wise ops.";
   let description = [{
+    The rewrite alone, for programs that come with gathers: the planning pipeline
+    decides by cost and does not run it.
+
     f(concat(X_r)) = concat(f(X_r)) for every row-wise f whose operands are
     there by rows. A whole operand gives its rows for free (grid.slice). Gathers
     that nothing reads any more disappear: so a residual that only row-wise ops
