@@ -23,9 +23,12 @@ struct SplitExtent {
   StringRef factor;
   int64_t items;
   int64_t readers; // 0: a block split
+  /// Not the factor that the op asks to be split: others call it by the name of
+  /// what they do with it ("features" of a statistic over heads).
+  bool isCarried;
   friend bool operator<(const SplitExtent &a, const SplitExtent &b) {
-    return std::tie(a.factor, a.items, a.readers) <
-           std::tie(b.factor, b.items, b.readers);
+    return std::tie(a.isCarried, a.factor, a.items, a.readers) <
+           std::tie(b.isCarried, b.factor, b.items, b.readers);
   }
   bool divides(int64_t parts) const {
     // Replicated KV heads: each head on as many ranks.
@@ -136,7 +139,7 @@ LogicalResult Placer::carrySplitsBack() {
         int64_t size =
             cast<RankedTensorType>(operand.getType()).getDimSize(dim);
         splits.insert({model.factors[bound.factor].name, size / split.getUnit(),
-                       split.getArgument()});
+                       split.getArgument(), ownFactor != bound.factor});
       }
     }
   }

@@ -20,7 +20,7 @@ func.func @uneven(%x: tensor<?x4xf32>) -> tensor<?x6xf32> {
 // -----
 
 // Groups of three query heads are not torn apart evenly.
-// expected-error @below {{4 ranks cannot hold equal parts of 3 KV heads; sizes that divide every split dimension: 1, 3, 9}}
+// expected-error @below {{4 ranks cannot hold equal parts of 9 heads; sizes that divide every split dimension: 1, 3, 9}}
 func.func @uneven_heads(%x: tensor<?x8xf32>, %pos: tensor<?xi64>) -> tensor<?x9x4xf32> {
   %wk = decoder.weight {key = "k", stored_shape = array<i64: 12, 8>} : () -> tensor<12x8xf32>
   %wq = decoder.weight {key = "q", stored_shape = array<i64: 36, 8>} : () -> tensor<36x8xf32>
