@@ -139,14 +139,7 @@ std::optional<Calibration> layline::parseCalibration(const std::string &text,
   }
   JSONFault fault{file, ""};
   JSONFields fields(document, "", fault);
-  fields.oneOf("schema", {"layline.calibration"});
-  if (fields.integer("version", 1, 0) != 1)
-    fields.fail("version",
-                "found " +
-                    (document.is_object() && document.contains("version")
-                         ? foundText(document["version"])
-                         : std::string("none")) +
-                    ", expected 1");
+  fields.header("layline.calibration");
   Calibration calibration;
   calibration.target = fields.string("target");
   calibration.source = fields.string("source");

@@ -184,14 +184,7 @@ std::optional<Capabilities> layline::parseCapabilities(const std::string &text,
   }
   JSONFault fault{name, ""};
   JSONFields fields(document, "", fault);
-  fields.oneOf("schema", {"layline.capabilities"});
-  if (fields.integer("version", 1, 0) != 1)
-    fields.fail("version",
-                "found " +
-                    (document.is_object() && document.contains("version")
-                         ? foundText(document["version"])
-                         : std::string("none")) +
-                    ", expected 1");
+  fields.header("layline.capabilities");
   Capabilities capabilities;
   capabilities.target = fields.string("target");
   capabilities.multicast = fields.flag("multicast", false);

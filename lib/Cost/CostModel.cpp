@@ -11,6 +11,14 @@
 
 using namespace layline;
 
+std::optional<LaunchMode> layline::findLaunchMode(const std::string &name) {
+  if (name == "graph")
+    return LaunchMode::Graph;
+  if (name == "eager")
+    return LaunchMode::Eager;
+  return std::nullopt;
+}
+
 const char *layline::getName(Confidence confidence) {
   switch (confidence) {
   case Confidence::Measured:

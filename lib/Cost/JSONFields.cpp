@@ -7,6 +7,16 @@
 using namespace layline;
 using nlohmann::json;
 
+void JSONFields::header(const char *schema) {
+  oneOf("schema", {schema});
+  if (integer("version", 1, 0) != 1)
+    fail("version", "found " +
+                        (value->is_object() && value->contains("version")
+                             ? foundText((*value)["version"])
+                             : std::string("none")) +
+                        ", expected 1");
+}
+
 std::string layline::foundText(const json &value) {
   if (value.is_array())
     return "a list of " + std::to_string(value.size());

@@ -57,6 +57,9 @@ public:
   /// Keys that nobody asked for are an error: a misspelt one must not pass.
   void finish();
 
+  /// The members `schema`, as given, and `version`, 1.
+  void header(const char *schema);
+
 private:
   const nlohmann::json *find(const char *key, const char *expected);
   std::string pathOf(const std::string &key) const;

@@ -110,7 +110,7 @@ bool Compiler::checkRequest() {
                ", expected MIN:MAX with 1 <= MIN <= "
                "MAX <= " +
                Twine(kMostTokens));
-  if (!llvm::is_contained({"graph", "eager"}, request.launch))
+  if (!findLaunchMode(request.launch))
     return bad("--launch: found '" + request.launch +
                "', expected graph or eager");
   for (int64_t tokens : request.explainTokens)
@@ -216,8 +216,7 @@ bool Compiler::explain() {
   options.target = request.target;
   options.calibrationFile = request.calibration;
   options.capabilityFile = request.kernels;
-  options.launch =
-      request.launch == "eager" ? LaunchMode::Eager : LaunchMode::Graph;
+  options.launch = *findLaunchMode(request.launch);
   std::string error;
   std::optional<CostModel> model = CostModel::create(options, error);
   if (!model)

@@ -123,13 +123,17 @@ void Sweeper::runJob(const Job &job, MLIRContext &context) {
 }
 
 std::vector<SweepRow> Sweeper::run(std::string &error) {
+  std::optional<LaunchMode> launch = findLaunchMode(request.launch);
+  if (!launch) {
+    error = "--launch: found '" + request.launch + "', expected graph or eager";
+    return {};
+  }
   for (const std::string &target : request.targets) {
     CostModelOptions options;
     options.target = target;
     options.calibrationFile = request.calibration;
     options.capabilityFile = request.kernels;
-    options.launch =
-        request.launch == "eager" ? LaunchMode::Eager : LaunchMode::Graph;
+    options.launch = *launch;
     std::optional<CostModel> model = CostModel::create(options, error);
     if (!model)
       return {};

@@ -9,12 +9,6 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::grid;
 
-bool layline::isRowSum(AllReduceOp reduce, StringAttr axis) {
-  LayoutAttr layout = getLayout(reduce.getType());
-  return reduce.getAxes().size() == 1 && reduce.getAxes()[0] == axis &&
-         !layout.owesAnything();
-}
-
 //===----------------------------------------------------------------------===//
 // What kernels move
 //===----------------------------------------------------------------------===//
@@ -53,6 +47,14 @@ static int64_t getBytesPerRow(MeshOp mesh, Type type) {
 static bool isWeight(Value value) {
   Operation *producer = value.getDefiningOp();
   return producer && producer->getNumOperands() == 0;
+}
+
+std::string Traffic::Gemm::getKey() const {
+  std::string key;
+  for (int64_t number :
+       {n, k, int64_t(weightBytes), int64_t(activationBytes), stacked, chosen})
+    key += std::to_string(number) + ",";
+  return key;
 }
 
 Traffic layline::getTraffic(MeshOp mesh, Operation *op) {
@@ -294,7 +296,7 @@ void FormProgram::Builder::addOp(Operation *op) {
            std::to_string(traffic.writePerRow) + " " +
            std::to_string(traffic.once);
     for (const Traffic::Gemm &gemm : traffic.gemms)
-      key += " " + std::to_string(gemm.n) + "x" + std::to_string(gemm.k);
+      key += " " + gemm.getKey();
     key += cast<RowwiseOpInterface>(op).getVariant();
   } else {
     key += " fixed";
@@ -315,7 +317,7 @@ void FormProgram::Builder::addOp(Operation *op) {
 
 void FormProgram::Builder::build() {
   program.ranks = mesh ? mesh.getAxisSize(axis).value_or(1) : 1;
-  std::map<std::vector<int64_t>, size_t> known;
+  llvm::StringMap<size_t> known;
   for (Operation &op : function.getBody().front()) {
     if (op.getNumOperands() == 0)
       continue;
@@ -326,9 +328,9 @@ void FormProgram::Builder::build() {
     Traffic traffic = layline::getTraffic(mesh, &op);
     if (traffic.gemms.empty())
       continue;
-    std::vector<int64_t> key;
+    std::string key;
     for (const Traffic::Gemm &gemm : traffic.gemms)
-      key.insert(key.end(), {gemm.n, gemm.k, gemm.stacked, gemm.chosen});
+      key += gemm.getKey() + " ";
     auto [entry, isNew] = known.try_emplace(key, program.fixed.size());
     if (isNew)
       program.fixed.emplace_back(std::move(traffic), 0);
@@ -490,15 +492,6 @@ FormCosts FormProgram::withoutFusedCollectives(FormCosts costs) const {
     if (shape.form)
       costs.pieces[piece] = kNever;
   return costs;
-}
-
-/// Takes columns, sees them as heads, multiplies by a constant: no work that
-/// rows would save.
-static bool onlyMoves(Operation *op) {
-  auto linear = dyn_cast<PartialLinearOpInterface>(op);
-  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
-  return linear && rowwise && linear.getAddends().empty() &&
-         !rowwise.hasContraction() && op->getNumOperands() == 1;
 }
 
 FormCosts FormProgram::getCostsByRows() const {

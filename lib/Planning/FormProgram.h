@@ -17,9 +17,6 @@
 
 namespace layline {
 
-/// Pays a sum of [tokens, ...] over exactly the axis.
-bool isRowSum(grid::AllReduceOp reduce, mlir::StringAttr axis);
-
 /// Bytes that a kernel moves for one row and once, and the products in it.
 struct Traffic {
   int64_t readPerRow = 0, writePerRow = 0, once = 0;
@@ -29,6 +26,9 @@ struct Traffic {
     int weightBytes, activationBytes;
     /// Of so many weights one above another each row meets `chosen`.
     int64_t stacked = 1, chosen = 1;
+
+    /// Equal for products of equal cost.
+    std::string getKey() const;
   };
   llvm::SmallVector<Gemm, 1> gemms;
   bool isFree = false; ///< a view: nothing runs

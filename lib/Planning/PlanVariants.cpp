@@ -55,7 +55,7 @@ LogicalResult PlanVariants::checkOptions(ModuleOp module) {
            << boundaries.getValue()
            << "\", expected auto, rows, whole, or rules up to token counts "
               "like whole:63,rows";
-  if (launch != "graph" && launch != "eager")
+  if (!findLaunchMode(launch))
     return module.emitError("kernels are launched by \"")
            << launch.getValue() << "\", expected graph or eager";
   return success();
@@ -67,7 +67,7 @@ FailureOr<CostModel> PlanVariants::getModel(ModuleOp module) {
   options.target = attr ? attr.str() : "cpu";
   options.calibrationFile = calibration;
   options.capabilityFile = kernels;
-  options.launch = launch == "eager" ? LaunchMode::Eager : LaunchMode::Graph;
+  options.launch = *findLaunchMode(launch);
   std::string error;
   std::optional<CostModel> model = CostModel::create(options, error);
   if (!model)
@@ -141,13 +141,21 @@ LogicalResult PlanVariants::plan(ModuleOp module) {
   grid::MeshOp mesh = grid::lookupMesh(module);
   int64_t share =
       mesh ? mesh.getAxisSize(kContextAxis).value_or(1) : int64_t(1);
-  FailureOr<CostModel> model = getModel(module);
-  if (failed(model))
-    return failure();
   SmallVector<BoundaryRule, 2> rules = *parseBoundaries(boundaries);
-  bool isAuto = llvm::any_of(
-      rules, [](const BoundaryRule &rule) { return rule.form == "auto"; });
-  Planner planner(placed[0], axis, *model, share, fuse && isAuto);
+  auto asksFor = [&](StringRef form) {
+    return llvm::any_of(
+        rules, [&](const BoundaryRule &rule) { return rule.form == form; });
+  };
+  // A program that stays as it was placed needs neither tables nor a graph.
+  std::optional<Planner> planner;
+  std::optional<CostModel> model;
+  if (asksFor("auto") || asksFor("rows")) {
+    FailureOr<CostModel> found = getModel(module);
+    if (failed(found))
+      return failure();
+    model = *found;
+    planner.emplace(placed[0], axis, *model, share, fuse && asksFor("auto"));
+  }
   SmallVector<Range> ranges;
   int64_t from = minTokens;
   for (const BoundaryRule &rule : rules) {
@@ -156,9 +164,9 @@ LogicalResult PlanVariants::plan(ModuleOp module) {
       continue;
     std::string why = "boundaries=" + boundaries + " was asked for";
     if (rule.form == "auto")
-      addChosen(planner, from, to, ranges);
+      addChosen(*planner, from, to, ranges);
     else if (rule.form == "rows")
-      ranges.push_back({from, to, "rows", why, planner.chooseByRows(), false});
+      ranges.push_back({from, to, "rows", why, planner->chooseByRows(), false});
     else
       ranges.push_back({from, to, "whole", why, std::nullopt, false});
     from = to + 1;
@@ -180,7 +188,7 @@ LogicalResult PlanVariants::plan(ModuleOp module) {
     if (range.choice->us == kNever)
       return placed[0].emitOpError("has no choice of forms that feeds every "
                                    "reader");
-    const FormProgram &program = planner.getProgram();
+    const FormProgram &program = planner->getProgram();
     SmallVector<Operation *> ops;
     for (int op = 0; op < static_cast<int>(program.getGraph().ops.size()); ++op)
       ops.push_back(mapping.lookup(program.getOp(op)));
@@ -188,7 +196,7 @@ LogicalResult PlanVariants::plan(ModuleOp module) {
     variant->setAttr(kVariantChosen, builder.getUnitAttr());
     if (range.isAuto) {
       variant->setAttr(kVariantKernels, builder.getUnitAttr());
-      setPrices(variant, planner, *range.choice, range.min, range.max);
+      setPrices(variant, *planner, *range.choice, range.min, range.max);
     }
   }
   placed[0].setPrivate();

@@ -49,15 +49,21 @@ FormChoice Planner::chooseByRows() const {
   return solver.solve(program.getCostsByRows());
 }
 
+std::vector<int> Planner::markUnlike(int value) const {
+  const FormGraph &graph = program.getGraph();
+  std::vector<int> labels(graph.ops.size());
+  labels[graph.values[value].producer] = 1;
+  for (int reader : graph.values[value].readers)
+    labels[reader] = 1;
+  return labels;
+}
+
 FormChoice Planner::chooseWithoutGather(int value, int64_t tokens) const {
   const FormGraph &graph = program.getGraph();
   FormCosts costs = getCosts(tokens);
   FormGraph::Event gather = FormGraph::convert(value, Conversion::AllGather);
   costs.conversions[value][gather.choice] = kNever;
-  std::vector<int> labels(graph.ops.size());
-  labels[graph.values[value].producer] = 1;
-  for (int reader : graph.values[value].readers)
-    labels[reader] = 1;
+  std::vector<int> labels = markUnlike(value);
   for (auto [piece, entry] : llvm::enumerate(graph.pieces))
     if (llvm::is_contained(entry.events, gather)) {
       costs.pieces[piece] = kNever;
@@ -67,10 +73,6 @@ FormChoice Planner::chooseWithoutGather(int value, int64_t tokens) const {
                                   : event.subject] = 1;
     }
   return FormSolver(graph, labels).solve(costs);
-}
-
-double Planner::getPrice(const FormChoice &choice, int64_t tokens) const {
-  return getCost(program.getGraph(), getCosts(tokens), choice);
 }
 
 Planner::Ranges Planner::searchRanges(int64_t min, int64_t max) const {
@@ -101,7 +103,9 @@ Planner::Ranges Planner::searchRanges(int64_t min, int64_t max) const {
 // Prices of parts
 //===----------------------------------------------------------------------===//
 
-FormCosts layline::getCostsToday(const FormProgram &program, FormCosts costs) {
+/// Every op in the mode whose results are whole, all sums all-reduced, without
+/// kernels that hold a collective: what engines do without this compiler.
+static FormCosts getCostsToday(const FormProgram &program, FormCosts costs) {
   costs = program.withoutFusedCollectives(std::move(costs));
   const FormGraph &graph = program.getGraph();
   for (auto [op, entry] : llvm::enumerate(graph.ops))
@@ -226,7 +230,6 @@ PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
   PlanPrice price;
   price.tokens = tokens;
   price.fixed = program.getFixedEstimate(model, getRows(tokens)).us;
-  std::vector<int> siteOfSum(graph.values.size(), -1);
   std::vector<int> payers;
   for (int value = 0; value < static_cast<int>(graph.values.size()); ++value) {
     bool scatters = choice.converts(value, Conversion::ReduceScatter);
@@ -286,7 +289,6 @@ PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
     Conversion conversion =
         site.scatters ? Conversion::ReduceScatter : Conversion::AllReduce;
     FormGraph::Event event = FormGraph::convert(payer, conversion);
-    Estimate estimate;
     auto paying = llvm::find_if(choice.pieces, [&](int piece) {
       return llvm::is_contained(graph.pieces[piece].events, event);
     });
@@ -304,7 +306,7 @@ PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
                   : site.scatters ? "reduce_scatter"
                                   : "all_reduce";
     site.confidence = entry->second.confidence;
-    site.sources.push_back(entry->second.source);
+    site.source = entry->second.source;
     price.confidence = std::max(price.confidence, site.confidence);
   }
   return price;
@@ -324,11 +326,7 @@ std::vector<Alternative> Planner::explainSite(StringRef site,
     return alternatives;
   const FormCosts costs = getCosts(tokens);
   // Everything that touches the sum is unlike other layers here.
-  std::vector<int> labels(graph.ops.size());
-  labels[graph.values[value].producer] = 1;
-  for (int reader : graph.values[value].readers)
-    labels[reader] = 1;
-  FormSolver alone(graph, labels);
+  FormSolver alone(graph, markUnlike(value));
   auto own = [&](Conversion c) { return FormGraph::convert(value, c); };
   auto touches = [&](int piece) {
     return llvm::any_of(

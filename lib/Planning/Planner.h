@@ -19,7 +19,7 @@ struct SitePrice {
   double byRows = 0; ///< the best plan without an all_reduce
   double whole = 0;  ///< the best plan without a reduce_scatter
   Confidence confidence = Confidence::Measured; ///< of the worst number
-  std::vector<std::string> sources;             ///< of `chosen`
+  std::string source; ///< of the kernel that pays the sum
   bool scatters = false;
   std::string kernel; ///< that pays the sum
 };
@@ -64,7 +64,6 @@ public:
   FormChoice chooseByRows() const;
   /// The least-cost choice in which this value is not gathered.
   FormChoice chooseWithoutGather(int value, int64_t tokens) const;
-  double getPrice(const FormChoice &choice, int64_t tokens) const;
 
   PlanPrice explainPlan(const FormChoice &choice, int64_t tokens) const;
   std::vector<Alternative> explainSite(llvm::StringRef site,
@@ -79,12 +78,13 @@ public:
 
 private:
   FormCosts getCosts(int64_t tokens) const;
+  /// Labels for a solver to which this value's costs are unlike others'.
+  std::vector<int> markUnlike(int value) const;
   int64_t getRows(int64_t tokens) const;
   /// Sums the price of each event and piece where it belongs.
   void addUp(const FormChoice &choice, const FormCosts &costs,
              llvm::ArrayRef<int> groupOfOp,
              llvm::function_ref<void(int group, double us)> add) const;
-  llvm::SmallVector<int> getSums(int op) const;
 
   const CostModel &model;
   int64_t rowsShare;
@@ -93,10 +93,6 @@ private:
   /// The last sum that each op waits for: a graph value, or -1.
   std::vector<int> lastSum;
 };
-
-/// Every op in the mode whose results are whole, all sums all-reduced, without
-/// kernels that hold a collective: what engines do without this compiler.
-FormCosts getCostsToday(const FormProgram &program, FormCosts costs);
 
 } // namespace layline
 

@@ -5,6 +5,19 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::grid;
 
+bool layline::isRowSum(AllReduceOp reduce, StringAttr axis) {
+  LayoutAttr layout = getLayout(reduce.getType());
+  return reduce.getAxes().size() == 1 && reduce.getAxes()[0] == axis &&
+         !layout.owesAnything();
+}
+
+bool layline::onlyMoves(Operation *op) {
+  auto linear = dyn_cast<PartialLinearOpInterface>(op);
+  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+  return linear && rowwise && linear.getAddends().empty() &&
+         !rowwise.hasContraction() && op->getNumOperands() == 1;
+}
+
 SmallVector<unsigned, 3> layline::getRowsToSplit(Operation &op,
                                                  StringAttr axis) {
   if (!isa<RowwiseOpInterface>(op) || !isa<LayoutOpInterface>(op))
@@ -75,14 +88,6 @@ Operation *RowRegion::findReaderOfAllRows(Value value) const {
     if (!readsRows(use))
       return use.getOwner();
   return nullptr;
-}
-
-/// Takes columns, sees them as heads, multiplies by a constant.
-static bool onlyMoves(Operation *op) {
-  auto linear = dyn_cast<PartialLinearOpInterface>(op);
-  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
-  return linear && rowwise && linear.getAddends().empty() &&
-         !rowwise.hasContraction() && op->getNumOperands() == 1;
 }
 
 bool RowRegion::isUsedByRows(Value value) const {

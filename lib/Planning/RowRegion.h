@@ -12,6 +12,13 @@ namespace layline {
 /// blocks over one more axis.
 grid::SplitAttr splitRowsFurther(mlir::Type type, mlir::StringAttr axis);
 
+/// Pays a sum of [tokens, ...] over exactly the axis.
+bool isRowSum(grid::AllReduceOp reduce, mlir::StringAttr axis);
+
+/// Takes columns, sees them as heads, multiplies by a constant: no work that
+/// rows would save.
+bool onlyMoves(mlir::Operation *op);
+
 /// The operands that carry rows, if each rank of the axis could compute some of
 /// them: the op is row-wise, and nothing it touches is split over the axis or
 /// owes a sum. Empty if it could not.

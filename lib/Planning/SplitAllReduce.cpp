@@ -13,13 +13,6 @@ using namespace mlir;
 using namespace layline;
 using namespace layline::grid;
 
-/// Sums [tokens, ...] over exactly the axis.
-static bool canSplit(AllReduceOp reduce, StringAttr axis) {
-  LayoutAttr layout = getLayout(reduce.getType());
-  return reduce.getAxes().size() == 1 && reduce.getAxes()[0] == axis &&
-         !layout.owesAnything();
-}
-
 static std::string describe(Operation *op) {
   std::string text = ("'" + op->getName().getStringRef() + "'").str();
   if (StringAttr place = getPlace(op->getLoc()))
@@ -41,12 +34,12 @@ struct PlanSplitAllReduce
     auto axis = StringAttr::get(&getContext(), kTensorAxis);
     RowRegion region(block, axis, [&](Value value) {
       auto reduce = value.getDefiningOp<AllReduceOp>();
-      return reduce && canSplit(reduce, axis);
+      return reduce && isRowSum(reduce, axis);
     });
     OpBuilder builder(&getContext());
     for (auto reduce :
          llvm::make_early_inc_range(block.getOps<AllReduceOp>())) {
-      if (!canSplit(reduce, axis)) {
+      if (!isRowSum(reduce, axis)) {
         reduce.setReason("the sum is not one of rows over \"tp\" alone");
         continue;
       }

@@ -51,9 +51,8 @@ static DictionaryAttr toAttribute(Builder &builder, const PlanPrice &price) {
     addPrices(builder, entry, site);
     entry.push_back(
         builder.getNamedAttr("kernel", builder.getStringAttr(site.kernel)));
-    entry.push_back(builder.getNamedAttr(
-        "source",
-        builder.getStringAttr(site.sources.empty() ? "" : site.sources[0])));
+    entry.push_back(
+        builder.getNamedAttr("source", builder.getStringAttr(site.source)));
     sites.push_back(
         builder.getNamedAttr(site.id, builder.getDictionaryAttr(entry)));
   }

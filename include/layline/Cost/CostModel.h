@@ -63,6 +63,8 @@ struct FusedShape {
 /// Whether kernels are launched from a CUDA graph or one by one: a kernel of
 /// few rows takes as long as its launch.
 enum class LaunchMode { Graph, Eager };
+/// "graph" or "eager".
+std::optional<LaunchMode> findLaunchMode(const std::string &name);
 
 struct CostModelOptions {
   std::string target; ///< a name of knownTargets()
