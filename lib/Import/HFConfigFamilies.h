@@ -121,8 +121,13 @@ struct Family {
   llvm::StringRef ropeThetaKey, fractionKey;
   /// Derive: heads rotate whole.
   WhenAbsent rotaryFraction = WhenAbsent::Derive;
-  /// Gives the rotary width itself, where no fraction does.
+  /// Gives the rotary width itself. Require: nothing else about the rotation is
+  /// read. Derive: a fraction may say it instead, and the two must agree.
   llvm::StringRef rotaryDimKey;
+  WhenAbsent rotaryDim = WhenAbsent::Require;
+  bool rotaryDimStandsAlone() const {
+    return !rotaryDimKey.empty() && rotaryDim == WhenAbsent::Require;
+  }
   /// The theta of layers with a window, where theirs is another.
   llvm::StringRef slidingThetaKey;
   std::vector<RopeScalingKind> ropeScalings;

@@ -270,23 +270,34 @@ void RopeReader::readLongRope() {
 }
 
 void RopeReader::readRotaryDim() {
+  std::optional<int64_t> given;
   if (!family.rotaryDimKey.empty()) {
-    rope.rotaryDim = fields.integer({family.rotaryDimKey}, {2, config.headDim});
-    if (!fields.failed() && rope.rotaryDim % 2 != 0)
-      fields.malformed(family.rotaryDimKey, "found number " +
-                                                Twine(rope.rotaryDim) +
+    IntegerRange widths{2, config.headDim};
+    given = family.rotaryDimStandsAlone()
+                ? fields.integer({family.rotaryDimKey}, widths)
+                : fields.optionalInteger({family.rotaryDimKey}, widths);
+    rope.rotaryDim = given.value_or(0);
+    if (given && *given % 2 != 0)
+      fields.malformed(family.rotaryDimKey, "found number " + Twine(*given) +
                                                 ", expected an even width");
-    return;
+    if (family.rotaryDimStandsAlone() || fields.failed())
+      return;
   }
   Spellings paths = spell("partial_rotary_factor", keys.fraction);
   NumberRange range{0, 1};
   std::optional<double> fraction = family.rotaryFraction == WhenAbsent::Require
                                        ? fields.number(paths, range)
                                        : fields.optionalNumber(paths, range);
-  if (fields.failed())
+  if (fields.failed() || (given && !fraction))
     return;
   rope.rotaryDim = static_cast<int64_t>(static_cast<double>(config.headDim) *
                                         fraction.value_or(1));
+  if (given && rope.rotaryDim != *given)
+    return fields.malformed(family.rotaryDimKey,
+                            "found number " + Twine(*given) +
+                                " beside a partial_rotary_factor that gives " +
+                                Twine(rope.rotaryDim) +
+                                ", expected the same width");
   if (rope.rotaryDim < 2 || rope.rotaryDim % 2 != 0)
     fields.malformed(fraction ? keys.fraction.front() : "head_dim",
                      "found a rotary width of " + Twine(rope.rotaryDim) +
@@ -365,8 +376,7 @@ void layline::readRope(HFConfigFields &fields, const Family &family,
   if (!family.slidingThetaKey.empty())
     return readSlidingRope(fields, family, config);
   RopeKeys keys;
-  // Who gives the width itself has a rotation that no key changes.
-  if (family.rotaryDimKey.empty()) {
+  if (!family.rotaryDimStandsAlone()) {
     keys.blocks = {"rope_parameters", "rope_scaling"};
     keys.theta = {"rope_theta"};
   }

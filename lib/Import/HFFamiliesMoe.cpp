@@ -7,8 +7,11 @@
 
 #include "HFConfigFamilies.h"
 #include "HFConfigFields.h"
+#include "llvm/ADT/Twine.h"
 
 using namespace layline;
+using llvm::StringRef;
+using llvm::Twine;
 
 /// The router and the experts of DeepSeek-V3 and those that follow it.
 void layline::addSigmoidExperts(Family &f) {
@@ -21,9 +24,9 @@ void layline::addSigmoidExperts(Family &f) {
   f.moe.groups = MoeRule::Groups::Top2Sum;
   f.moe.isScaled = true;
   f.moe.hasShared = true;
-  f.ownKeys.insert(f.ownKeys.end(),
-                   {"n_shared_experts", "routed_scaling_factor",
-                    "first_k_dense_replace"});
+  f.ownKeys.insert(
+      f.ownKeys.end(),
+      {"n_shared_experts", "routed_scaling_factor", "first_k_dense_replace"});
   f.nameInLayer(Weight::Router, "mlp.gate.weight");
   f.nameInLayer(Weight::ChoiceBias, "mlp.gate.e_score_correction_bias");
   f.nameInLayer(Weight::ExpertGate, "mlp.experts.{expert}.gate_proj.weight");
@@ -79,8 +82,7 @@ Family gptOss() {
   f.architecture = "GptOssForCausalLM";
   f.kvHeads = WhenAbsent::Require; // HF: 8
   f.headDim = WhenAbsent::Require; // HF: 64
-  f.qkvBias = f.oBias =
-      BiasRule::byKey("attention_bias", /*whenAbsent=*/true);
+  f.qkvBias = f.oBias = BiasRule::byKey("attention_bias", /*whenAbsent=*/true);
   f.mlpBias = BiasRule::never();
   f.ropeTheta = 150000;
   f.ropeScalings = {RopeScalingKind::Yarn};
@@ -102,8 +104,62 @@ Family gptOss() {
   return f;
 }
 
+/// What a released file says of the code is that; the code has no other way.
+void readMinimaxM2(HFConfigFields &fields, DecoderConfig &config) {
+  for (StringRef key : {"use_qk_norm", "use_routing_bias"})
+    if (!fields.flag({key}, true))
+      fields.refuse(key, "found boolean false, expected true or nothing for "
+                         "minimax_m2");
+  std::optional<std::string> norm = fields.optionalString({"qk_norm_type"});
+  if (norm && *norm != "per_layer")
+    fields.refuse("qk_norm_type", "found " + fields.describe("qk_norm_type") +
+                                      ", expected per_layer: a norm over all "
+                                      "heads together");
+  if (fields.optionalInteger({"shared_intermediate_size"}, {0, kMaxSize})
+          .value_or(0) != 0)
+    fields.refuse("shared_intermediate_size",
+                  "found " + fields.describe("shared_intermediate_size") +
+                      ", expected 0 or nothing: no shared expert");
+  for (int64_t type : fields.optionalIntegers("attn_type_list", {0, kMaxSize}))
+    if (type != 1)
+      fields.refuse("attn_type_list", "found an entry " + Twine(type) +
+                                          ", expected 1, softmax attention, "
+                                          "for every layer");
+}
+
+/// MiniMax-M2, M2.5: experts in every layer, q and k normed over all heads.
+Family minimaxM2() {
+  Family f = llamaFamily();
+  f.modelType = "minimax_m2";
+  f.architecture = "MiniMaxM2ForCausalLM";
+  f.kvHeads = WhenAbsent::Require; // HF: 8
+  f.headDim = WhenAbsent::Require; // HF: 128
+  f.qkvBias = f.oBias = f.mlpBias = BiasRule::never();
+  f.qkNorm = QKNorm::FullWidth;
+  f.ropeTheta = 5e6;
+  // Released files have this key, those that transformers writes a fraction.
+  f.rotaryDimKey = "rotary_dim";
+  f.rotaryDim = WhenAbsent::Derive;
+  f.ownKeys = {"use_qk_norm"};
+  f.readOwn = readMinimaxM2;
+  f.moe.countKeys = {"num_local_experts", "num_experts", "n_routed_experts"};
+  f.moe.intermediateKey = "intermediate_size";
+  f.moe.scoring = RouterScoring::Sigmoid;
+  f.nameInLayer(Weight::QNorm, "self_attn.q_norm.weight");
+  f.nameInLayer(Weight::KNorm, "self_attn.k_norm.weight");
+  f.nameInLayer(Weight::Router, "block_sparse_moe.gate.weight");
+  f.nameInLayer(Weight::ChoiceBias, "block_sparse_moe.e_score_correction_bias");
+  f.nameInLayer(Weight::ExpertGate,
+                "block_sparse_moe.experts.{expert}.w1.weight");
+  f.nameInLayer(Weight::ExpertUp,
+                "block_sparse_moe.experts.{expert}.w3.weight");
+  f.nameInLayer(Weight::ExpertDown,
+                "block_sparse_moe.experts.{expert}.w2.weight");
+  return f;
+}
+
 } // namespace
 
 void layline::addMoeFamilies(std::vector<Family> &families) {
-  families.insert(families.end(), {glm4Moe(), gptOss()});
+  families.insert(families.end(), {glm4Moe(), gptOss(), minimaxM2()});
 }

@@ -19,7 +19,7 @@ REASONS = {
     "ministral3": "scaled by their position", "nemotron-nas": "layers without attention or MLP",
     "nemotron_h": "state-space layers", "qwen3_5": "linear attention",
     "qwen3_next": "linear attention"}
-UNREAD = ["minimax_m2"]
+UNREAD = []
 SIZES = [1, 2, 4, 8, 16]
 STRUCTURE = read_json(MODELS / "_STRUCTURE.json")
 

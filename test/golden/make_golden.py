@@ -32,6 +32,14 @@ NEOX = dict(SIZES, intermediate_size=48, max_position_embeddings=512, hidden_act
 NEOX_MODULES = {"input_norm": "input_layernorm", "post_attn_norm": "post_attention_layernorm",
                 "attn_out": "attention", "mlp_out": "mlp"}
 FALCON_MODULES = {"attn_out": "self_attention", "mlp_out": "mlp"}
+MOE_MODULES = {"input_norm": "input_layernorm", "attn_out": "self_attn",
+               "post_attn_norm": "post_attention_layernorm", "mlp_out": "mlp"}
+LATENT_SIZES = dict(
+    SIZES, intermediate_size=32, moe_intermediate_size=16, max_position_embeddings=512,
+    num_key_value_heads=8, q_lora_rank=32, kv_lora_rank=24, qk_nope_head_dim=12,
+    qk_rope_head_dim=8, v_head_dim=10, n_routed_experts=8, n_shared_experts=1,
+    num_experts_per_tok=2, n_group=4, topk_group=2, routed_scaling_factor=2.5,
+    first_k_dense_replace=1)
 MODELS = {
     "gemma3_text": ("Gemma3ForCausalLM", 37, dict(
         SIZES, intermediate_size=32, num_key_value_heads=4, head_dim=16, sliding_window=8,
@@ -63,7 +71,31 @@ MODELS = {
     "falcon_multi_query": ("FalconForCausalLM", 0, dict(
         SIZES, multi_query=True, bias=True, max_position_embeddings=512),
         dict(FALCON_MODULES, input_norm="input_layernorm")),
+    "minimax_m2": ("MiniMaxM2ForCausalLM", 37, dict(
+        SIZES, intermediate_size=16, num_key_value_heads=2, head_dim=16,
+        max_position_embeddings=512, num_local_experts=8, num_experts_per_tok=2,
+        rope_parameters={"rope_type": "default", "rope_theta": 5000000.0,
+                         "partial_rotary_factor": 0.5}), MOE_MODULES),
+    # Queries are one product, and groups are chosen by their best expert.
+    "deepseek_v2": ("DeepseekV2ForCausalLM", 29, dict(
+        LATENT_SIZES, q_lora_rank=None, topk_method="group_limited_greedy", rope_parameters={
+            "rope_type": "default", "rope_theta": 10000.0}), MOE_MODULES),
+    # DeepSeek-V3's code; one group, and YaRN as released.
+    "kimi_k2": ("DeepseekV3ForCausalLM", 53, dict(
+        LATENT_SIZES, n_group=1, topk_group=1, routed_scaling_factor=2.827, rope_parameters={
+            "rope_type": "yarn", "rope_theta": 50000.0, "factor": 32.0, "beta_fast": 1.0,
+            "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+            "original_max_position_embeddings": 16}), MOE_MODULES),
+    # The second layer selects as the first did.
+    "glm_moe_dsa": ("GlmMoeDsaForCausalLM", 41, dict(
+        LATENT_SIZES, n_group=1, topk_group=1, index_topk=8, index_head_dim=16, index_n_heads=8,
+        indexer_types=["full", "shared"], rope_parameters={
+            "rope_type": "default", "rope_theta": 10000.0}), MOE_MODULES),
 }
+# What a config says that its class does not: the family whose code it is.
+OTHER_TYPE = {"kimi_k2": "kimi_k2"}
+# Checkpoints keep experts apart: names of gate, up and down.
+EXPERT_NAMES = {"minimax_m2": ("w1", "w3", "w2")}
 # Attention and MLP side by side: their sum is a value, and a branch's output
 # only if it has no bias.
 PARALLEL = {"gpt_neox": ("attn_out", "mlp_out"), "gptj": ("mlp_out",), "falcon": (),
@@ -83,6 +115,10 @@ def randomize(model, generator):
             base = 0.0 if "Gemma" in type(model).__name__ else 1.0
             numbers = base + 0.2 * numbers
         parameter.data = numbers.to(FLOAT32).to(torch.float64)
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            numbers = 0.1 * torch.randn(buffer.shape, generator=generator)
+            buffer.copy_(numbers.to(FLOAT32).to(torch.float64))
 
 
 def layers_of(model):
@@ -96,6 +132,17 @@ def final_norm_of(model):
         if hasattr(base, name):
             return getattr(base, name)
     raise AttributeError("no final norm")
+
+
+def keep_choice(found, prefix):
+    """Router logits, and the experts of each row in ascending order."""
+    def hook(_module, _inputs, output):
+        logits, weights, experts = output
+        experts, order = experts.sort(dim=-1)
+        found[prefix + "router_logits"] = logits.clone()
+        found[prefix + "topk_idx"] = experts
+        found[prefix + "topk_w"] = weights.gather(1, order)
+    return hook
 
 
 def run(model, modules, ids, positions):
@@ -117,6 +164,9 @@ def run(model, modules, ids, positions):
         for name, path in modules.items():
             module = layer.get_submodule(path)
             hooks.append(module.register_forward_hook(keep(f"layer.{index}.{name}")))
+        if hasattr(getattr(layer, "mlp", None), "gate"):
+            hooks.append(layer.mlp.gate.register_forward_hook(
+                keep_choice(found, f"layer.{index}.")))
     hooks.append(final_norm_of(model).register_forward_hook(keep("final_norm")))
     with torch.no_grad():
         result = model(input_ids=ids, position_ids=positions, use_cache=True)
@@ -129,6 +179,11 @@ def run(model, modules, ids, positions):
         count = 1
     for index, layer in enumerate(result.past_key_values.layers):
         keys = layer.keys
+        # The cache of latent attention: latents, and the shared key's rotated part.
+        if hasattr(config, "kv_lora_rank"):
+            found[f"layer.{index}.kv_latent"] = keys[:, 0]
+            found[f"layer.{index}.k_rope"] = layer.values
+            continue
         # A sliding layer caches its window only; Falcon caches a copy of the key
         # for each query head.
         if keys.shape[2] == TOKENS:
@@ -137,11 +192,38 @@ def run(model, modules, ids, positions):
     return found
 
 
+def stored_weights(name, model):
+    """As checkpoints have them: what transformers 5 renames or stacks when it reads
+    one is put back."""
+    result = {}
+    kept = {key for key, _ in model.named_parameters()}
+    for key, value in model.state_dict().items():
+        if key not in kept and not key.endswith("e_score_correction_bias"):
+            continue
+        if name == "minimax_m2":
+            key = key.replace(".mlp.", ".block_sparse_moe.")
+        if name.startswith("gpt_neox") and key == "lm_head.weight":
+            key = "embed_out.weight"
+        gate, up, down = EXPERT_NAMES.get(name, ("gate_proj", "up_proj", "down_proj"))
+        if key.endswith(".experts.gate_up_proj"):
+            parts = {gate: value.chunk(2, dim=1)[0], up: value.chunk(2, dim=1)[1]}
+        elif key.endswith(".experts.down_proj"):
+            parts = {down: value}
+        else:
+            result[key] = value
+            continue
+        for part, experts in parts.items():
+            for index, matrix in enumerate(experts):
+                stem = key.rsplit(".", 1)[0]
+                result[f"{stem}.{index}.{part}.weight"] = matrix
+    return result
+
+
 def make(name, out):
     class_name, first, keys, modules = MODELS[name]
     model_class = getattr(transformers, class_name)
     config = model_class.config_class(**COMMON, **keys)
-    config._attn_implementation = "eager"
+    config._attn_implementation = config._experts_implementation = "eager"
     config.dtype = FLOAT32
     generator = torch.Generator().manual_seed(0)
     model = model_class(config).double().eval()
@@ -160,14 +242,12 @@ def make(name, out):
                 del found[prefix + branch]
     folder = pathlib.Path(out) / name
     folder.mkdir(parents=True, exist_ok=True)
-    # transformers 5 renames this one when it reads a checkpoint.
-    stored = {"lm_head.weight": "embed_out.weight"} if name.startswith("gpt_neox") else {}
-    weights = {stored.get(key, key): value.to(FLOAT32).contiguous()
-               for key, value in model.state_dict().items()
-               if key in dict(model.named_parameters())}
+    weights = {key: value.to(FLOAT32).contiguous()
+               for key, value in stored_weights(name, model).items()}
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     tensors = {key: value.contiguous() for key, value in found.items()}
-    assert all(value.dtype == torch.float64 for value in tensors.values())
+    assert all(value.dtype == torch.float64 or key.endswith("topk_idx")
+               for key, value in tensors.items())
     tensors.update(input_ids=ids, position_ids=positions)
     about = {"hf_class": class_name, "name": name, "position_start": first, "prefix": 0,
              "seed": 0, "tokens": TOKENS, "versions": {
@@ -175,7 +255,9 @@ def make(name, out):
     save_file(tensors, folder / "golden.safetensors", {"golden": json.dumps(about)})
     text = config.to_dict()
     text.update(architectures=[class_name], dtype="float32")
-    text.pop("_attn_implementation", None)
+    text["model_type"] = OTHER_TYPE.get(name, text["model_type"])
+    for key in ("_attn_implementation", "_experts_implementation", "experts_implementation"):
+        text.pop(key, None)
     (folder / "config.json").write_text(json.dumps(text, indent=2, sort_keys=True) + "\n")
     print(f"{name}: {len(tensors)} tensors, {len(weights)} weights")
 

@@ -5,7 +5,7 @@
 set -uo pipefail
 layline=$1 models=$2/data/golden out=$3
 check=$(dirname "${BASH_SOURCE[0]}")/../golden/check.sh
-known="RefinedWeb, cohere, deepseek_v2, deepseek_v3, deepseek_v32, falcon, gemma2, gemma3_text, glm4_moe, glm_moe_dsa, gpt_neox, gpt_oss, gptj, granite, kimi_k2, llama, mistral, mixtral, olmo2, phi, phi3, qwen2, qwen3, qwen3_moe, stablelm"
+known="RefinedWeb, cohere, deepseek_v2, deepseek_v3, deepseek_v32, falcon, gemma2, gemma3_text, glm4_moe, glm_moe_dsa, gpt_neox, gpt_oss, gptj, granite, kimi_k2, llama, minimax_m2, mistral, mixtral, olmo2, phi, phi3, qwen2, qwen3, qwen3_moe, stablelm"
 
 if [[ ! -d $models ]]; then
   echo "skipped: there are no golden models at $models"

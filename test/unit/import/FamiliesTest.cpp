@@ -433,12 +433,13 @@ TEST_CASE("activations and element types") {
 }
 
 TEST_CASE("known model types are sorted") {
-  CHECK(
-      knownModelTypes() ==
-      std::vector<std::string>{
-          "RefinedWeb", "cohere",  "deepseek_v2", "deepseek_v3", "deepseek_v32",
-          "falcon",     "gemma2",  "gemma3_text", "glm4_moe",    "glm_moe_dsa",
-          "gpt_neox",   "gpt_oss", "gptj",        "granite",     "kimi_k2",
-          "llama",      "mistral", "mixtral",     "olmo2",       "phi",
-          "phi3",       "qwen2",   "qwen3",       "qwen3_moe",   "stablelm"});
+  CHECK(knownModelTypes() ==
+        std::vector<std::string>{
+            "RefinedWeb",   "cohere",      "deepseek_v2", "deepseek_v3",
+            "deepseek_v32", "falcon",      "gemma2",      "gemma3_text",
+            "glm4_moe",     "glm_moe_dsa", "gpt_neox",    "gpt_oss",
+            "gptj",         "granite",     "kimi_k2",     "llama",
+            "minimax_m2",   "mistral",     "mixtral",     "olmo2",
+            "phi",          "phi3",        "qwen2",       "qwen3",
+            "qwen3_moe",    "stablelm"});
 }

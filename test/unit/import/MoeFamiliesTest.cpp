@@ -100,6 +100,54 @@ TEST_CASE("gpt_oss: sinks, biases, experts in one tensor") {
         }) == 2); // one a layer
 }
 
+TEST_CASE("minimax_m2: norms over all heads, a sigmoid router in each layer") {
+  DecoderConfig c = ConfigSource("minimax_m2").config();
+  CHECK(c.qkNorm == QKNorm::FullWidth);
+  CHECK(c.rope.rotaryDim == 8);
+  CHECK(c.rope.style == RopeStyle::Half);
+  CHECK(c.rope.theta == 5e6);
+  CHECK(c.perLayer[0].mlp == MlpKind::MoE);
+  CHECK(c.moe.scoring == RouterScoring::Sigmoid);
+  CHECK(c.moe.renormalize);
+  CHECK(c.moe.groups == 0);
+  CHECK(c.moe.sharedIntermediate == 0);
+  CHECK(c.find(Weight::ChoiceBias, 1).tensor ==
+        "model.layers.1.block_sparse_moe.e_score_correction_bias");
+  CHECK(c.find(Weight::ExpertUp, 0, 3).tensor ==
+        "model.layers.0.block_sparse_moe.experts.3.w3.weight");
+  CHECK(c.find(Weight::KNorm, 0).storedRows == 32);
+
+  // As released: the rotary width itself, and theta beside it.
+  ConfigSource released("minimax_m2");
+  released.erase("rope_parameters").set("rotary_dim", 6);
+  CHECK(released.config().rope.rotaryDim == 6);
+  CHECK(released.config().rope.theta == 5e6);
+  CHECK_THAT(released.set("rotary_dim", 7).error(),
+             Contains("rotary_dim") && Contains("expected an even width"));
+  CHECK_THAT(ConfigSource("minimax_m2").set("rotary_dim", 6).error(),
+             Contains("malformed") &&
+                 Contains("partial_rotary_factor that gives 8"));
+  CHECK(ConfigSource("minimax_m2").set("rotary_dim", 8).error().empty());
+  for (auto [key, value, expected] : std::initializer_list<
+           std::tuple<const char *, llvm::json::Value, const char *>>{
+           {"use_qk_norm", false, "expected true"},
+           {"use_routing_bias", false, "expected true"},
+           {"qk_norm_type", "per_head", "expected per_layer"},
+           {"shared_intermediate_size", 16, "no shared expert"},
+           {"scoring_func", "softmax", "expected sigmoid"},
+           {"attn_type_list", llvm::json::Array{0, 1}, "softmax attention"}}) {
+    CAPTURE(key);
+    CHECK_THAT(ConfigSource("minimax_m2").set(key, value).error(),
+               Contains("refused") && Contains(key) && Contains(expected));
+  }
+  CHECK(ConfigSource("minimax_m2")
+            .set("qk_norm_type", "per_layer")
+            .set("attn_type_list", llvm::json::Array{1, 1})
+            .set("use_qk_norm", true)
+            .error()
+            .empty());
+}
+
 TEST_CASE("deepseek_v3: latents of queries and of keys and values") {
   DecoderConfig c = ConfigSource("deepseek_v3").config();
   CHECK(c.isLatent());
