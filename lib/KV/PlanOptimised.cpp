@@ -1,0 +1,243 @@
+//===- PlanOptimised.cpp - each byte once, by all that can send it --------===//
+#include "PlanParts.h"
+
+#include "plan/Error.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+using namespace layline::kv;
+using layline::runtime::fail;
+
+namespace {
+
+auto getKey(const TokenPart &part) {
+  return std::make_tuple(static_cast<int>(part.kind), part.parts, part.index,
+                         part.unit);
+}
+
+/// Ranks of one side with the same key keep the same bytes of a plane.
+using Holding = std::tuple<std::int64_t, std::int64_t, // heads
+                           std::vector<std::int64_t>,  // layers
+                           decltype(getKey(TokenPart()))>;
+
+class OptimisedPlanner {
+public:
+  OptimisedPlanner(Plan &plan, const SideSpec &spec, const PlanOptions &options)
+      : plan(plan), spec(spec), options(options) {}
+
+  void run();
+
+private:
+  /// What `rank` keeps of a plane, within the heads and layers of another.
+  Holding getHolding(const Side &side, int plane, const Rank &rank,
+                     HeadRange heads,
+                     const std::vector<std::int64_t> &layers) const;
+  void planTarget(int plane, int to);
+  void share(int plane, int to, const std::vector<int> &holders,
+             std::int64_t ordinal, std::int64_t targets);
+  void add(int plane, int from, int to, const TokenPart &share);
+  bool isSplitByPages(int plane, const Rank &from, const Rank &to) const;
+  Packing getPacking(const Move &move, int plane, const Rank &from,
+                     const Rank &to) const;
+
+  Plan &plan;
+  const SideSpec &spec; ///< of the source
+  const PlanOptions &options;
+  /// By target, source, packing and whether it goes with the last chunk.
+  std::map<std::tuple<int, int, bool, Packing>, Transfer> transfers;
+};
+
+} // namespace
+
+static const std::vector<std::int64_t> &getLayers(const Side &side, int plane,
+                                                  const Rank &rank) {
+  return rank.layers[side.planes[plane].buffer];
+}
+
+Holding
+OptimisedPlanner::getHolding(const Side &side, int plane, const Rank &rank,
+                             HeadRange heads,
+                             const std::vector<std::int64_t> &layers) const {
+  HeadRange own = getHeads(plan.planes[plane], side, rank);
+  const std::vector<std::int64_t> &mine = getLayers(side, plane, rank);
+  std::vector<std::int64_t> common;
+  std::set_intersection(layers.begin(), layers.end(), mine.begin(), mine.end(),
+                        std::back_inserter(common));
+  // A state has no tokens to be split.
+  return {std::max(own.begin, heads.begin), std::min(own.end, heads.end),
+          std::move(common),
+          getKey(plan.planes[plane].isState ? TokenPart() : rank.tokens)};
+}
+
+/// Both sides keep whole pages of the same bytes.
+bool OptimisedPlanner::isSplitByPages(int plane, const Rank &from,
+                                      const Rank &to) const {
+  auto keepsPages = [](const Side &side, const TokenPart &part) {
+    return part.kind == TokenPart::Kind::Whole ||
+           (part.kind == TokenPart::Kind::Cyclic &&
+            part.unit % side.pageTokens == 0);
+  };
+  return hasEqualPages(plan, plane) && keepsPages(plan.source, from.tokens) &&
+         keepsPages(plan.target, to.tokens);
+}
+
+/// Neighbours among the tokens of a move lie side by side.
+static bool isContiguous(const Side &side, int plane, std::int64_t rowBytes,
+                         bool isWholeRow, const TokenPart &part,
+                         const TokenPart &other) {
+  if (!isWholeRow || side.planes[plane].tokenStride != rowBytes)
+    return false;
+  // Tokens that the other side deals out are not neighbours here.
+  return other.kind != TokenPart::Kind::Cyclic || other.parts == 1 ||
+         getKey(part) == getKey(other);
+}
+
+Packing OptimisedPlanner::getPacking(const Move &move, int plane,
+                                     const Rank &from, const Rank &to) const {
+  const Plane &entry = plan.planes[plane];
+  if (!options.packBelow || entry.isState || move.grain == Grain::Page)
+    return Packing::None;
+  std::int64_t row = move.heads * entry.headBytes;
+  bool isRow = move.heads == 1 ||
+               (plan.source.planes[plane].headStride == entry.headBytes &&
+                plan.target.planes[plane].headStride == entry.headBytes);
+  bool source =
+      isContiguous(plan.source, plane, row, isRow, from.tokens, to.tokens);
+  bool target =
+      isContiguous(plan.target, plane, row, isRow, to.tokens, from.tokens);
+  // A block is a row, or a run of rows that one side deals out together.
+  std::int64_t block = isRow ? row : entry.headBytes;
+  for (const TokenPart &part : {from.tokens, to.tokens})
+    if (source && target)
+      block = row * std::min(plan.source.pageTokens, plan.target.pageTokens);
+    else if (part.kind == TokenPart::Kind::Cyclic && isRow &&
+             plan.source.planes[plane].tokenStride == row &&
+             plan.target.planes[plane].tokenStride == row)
+      block = std::max(block, row * part.unit);
+  if ((source && target) || block >= options.packBelow)
+    return Packing::None;
+  return source ? Packing::Target : target ? Packing::Source : Packing::Both;
+}
+
+void OptimisedPlanner::add(int plane, int from, int to,
+                           const TokenPart &share) {
+  const Rank &source = plan.source.ranks[from];
+  const Rank &target = plan.target.ranks[to];
+  Move move = makeMove(plan, plane, source, target, Grain::Free);
+  move.share = share;
+  std::vector<int> together = getPlanesOfBuffer(plan, plane);
+  // Several planes in a page move together, if pages can be moved as they are.
+  if (together.size() > 1 && isSplitByPages(plane, source, target)) {
+    if (plane != together.front())
+      return;
+    move.grain = Grain::Page;
+    move.planes = together;
+  }
+  bool isState = plan.planes[plane].isState;
+  Packing packing = getPacking(move, plane, source, target);
+  Transfer &transfer = transfers[{to, from, isState, packing}];
+  transfer.source = from;
+  transfer.target = to;
+  transfer.packing = packing;
+  transfer.isWithLastChunk = isState;
+  transfer.moves.push_back(std::move(move));
+}
+
+/// Holders of the same bytes share out the targets that need them, or, if there
+/// are more holders than targets, the pages.
+void OptimisedPlanner::share(int plane, int to, const std::vector<int> &holders,
+                             std::int64_t ordinal, std::int64_t targets) {
+  if (options.senders == SenderRule::Room && spec.cp > 1 &&
+      spec.residency == Residency::Gathered) {
+    // Of each cp rank's holders one, for the requests that are that rank's.
+    std::map<std::int64_t, std::vector<int>> byContext;
+    for (int holder : holders)
+      byContext[plan.source.ranks[holder].cp].push_back(holder);
+    for (const auto &[cp, own] : byContext)
+      add(plane, own[ordinal % own.size()], to,
+          {TokenPart::Kind::Room, spec.cp, cp, 1, TokenPart::Of::Request});
+    return;
+  }
+  std::int64_t count = static_cast<std::int64_t>(holders.size());
+  std::int64_t parts = count / targets;
+  if (parts <= 1 || plan.planes[plane].isState) {
+    add(plane, holders[ordinal % count], to, {});
+    return;
+  }
+  // Pages of the side with the larger ones, if they are multiples.
+  std::int64_t unit = std::max(plan.source.pageTokens, plan.target.pageTokens);
+  for (std::int64_t i = 0; i < parts; ++i)
+    add(plane, holders[ordinal * parts + i], to,
+        {TokenPart::Kind::Contiguous, parts, i, unit,
+         options.senders == SenderRule::ByChunk ? TokenPart::Of::Chunk
+                                                : TokenPart::Of::Request});
+}
+
+void OptimisedPlanner::planTarget(int plane, int to) {
+  const Rank &target = plan.target.ranks[to];
+  HeadRange heads = getHeads(plan.planes[plane], plan.target, target);
+  const std::vector<std::int64_t> &layers =
+      getLayers(plan.target, plane, target);
+  std::map<Holding, std::vector<int>> holders;
+  for (int from = 0; from < static_cast<int>(plan.source.ranks.size());
+       ++from) {
+    const Rank &rank = plan.source.ranks[from];
+    if (options.senders == SenderRule::First && rank.cp != 0 &&
+        spec.residency == Residency::Gathered)
+      continue;
+    Holding holding = getHolding(plan.source, plane, rank, heads, layers);
+    if (std::get<0>(holding) < std::get<1>(holding) &&
+        !std::get<2>(holding).empty())
+      holders[std::move(holding)].push_back(from);
+  }
+  for (const auto &[holding, ranks] : holders) {
+    // Which of the targets that need the same this one is.
+    HeadRange common{std::get<0>(holding), std::get<1>(holding)};
+    std::int64_t ordinal = 0, targets = 0;
+    Holding wanted =
+        getHolding(plan.target, plane, target, common, std::get<2>(holding));
+    for (int other = 0; other < static_cast<int>(plan.target.ranks.size());
+         ++other)
+      if (getHolding(plan.target, plane, plan.target.ranks[other], common,
+                     std::get<2>(holding)) == wanted) {
+        ordinal += other < to;
+        ++targets;
+      }
+    share(plane, to, ranks, ordinal, targets);
+  }
+}
+
+void OptimisedPlanner::run() {
+  plan.profile = "optimised";
+  plan.policy.maxDescriptors = options.maxDescriptors;
+  plan.policy.slotBytes = options.slotBytes;
+  for (int to = 0; to < static_cast<int>(plan.target.ranks.size()); ++to)
+    for (int plane = 0; plane < static_cast<int>(plan.planes.size()); ++plane)
+      planTarget(plane, to);
+  for (auto &[key, transfer] : transfers) {
+    std::vector<int> &responders = plan.responders[transfer.target];
+    if (responders.empty() || responders.back() != transfer.source)
+      responders.push_back(transfer.source);
+    plan.transfers.push_back(std::move(transfer));
+  }
+}
+
+void layline::kv::planOptimised(Plan &plan, const SideSpec &source,
+                                const SideSpec &target,
+                                const PlanOptions &options) {
+  bool ownsLayers = source.residency == Residency::Layers;
+  if (ownsLayers && options.senders != SenderRule::All)
+    fail(LAYLINE_REFUSED_FEATURE, "layout '", source.text,
+         "': each owner sends all tokens of its layers; filtered by token it "
+         "would send 1/",
+         source.cp, " of them. Senders 'all' are expected");
+  if (target.residency != Residency::Gathered && target.cp > 1 &&
+      target.residency == Residency::Layers)
+    fail(LAYLINE_REFUSED_FEATURE, "layout '", target.text,
+         "': a target that owns layers over cp decodes from copies of other "
+         "ranks, which no plan covers yet; a target without layersplit is "
+         "expected");
+  OptimisedPlanner(plan, source, options).run();
+}

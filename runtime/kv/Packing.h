@@ -1,0 +1,61 @@
+// Sending small blocks as large ones: blocks are copied side by side into a
+// slot of a scratch buffer, the slot is sent, and, where the target's bytes are
+// scattered too, copied out of a slot there.
+//
+// The order of blocks is the binding's. Both sides find the same rounds from
+// the same plan and tables, so that no list travels with the bytes.
+#ifndef LAYLINE_RUNTIME_KV_PACKING_H
+#define LAYLINE_RUNTIME_KV_PACKING_H
+
+#include "kv/Binding.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace layline::kv {
+
+/// What fits into one slot.
+struct Round {
+  std::int64_t firstBlock = 0, blocks = 0;
+  std::int64_t bytes = 0;
+  std::int64_t descriptors = 0; ///< of what is sent
+};
+
+struct Descriptor {
+  std::uint64_t source = 0, target = 0, bytes = 0;
+};
+
+class PackedBinding {
+public:
+  /// Of one part of the binding, which must outlive this. Throws if one block
+  /// is larger than a slot. A round has at most `maxDescriptors` descriptors,
+  /// if that is not 0.
+  PackedBinding(const Binding &binding, const Part &part,
+                std::int64_t slotBytes, std::int64_t maxDescriptors);
+
+  const std::vector<Round> &getRounds() const { return rounds; }
+
+  /// At the source, if it packs: copies a round's blocks to `slot`.
+  void pack(const Round &round, void *slot) const;
+  /// At the target, if it unpacks: copies a round's blocks from `slot`.
+  void unpack(const Round &round, const void *slot) const;
+  /// What is sent. Addresses of slots that are not used are ignored.
+  void getDescriptors(const Round &round, std::uint64_t sourceSlot,
+                      std::uint64_t targetSlot,
+                      std::vector<Descriptor> &descriptors) const;
+
+private:
+  bool packsAtSource() const {
+    return packing == Packing::Source || packing == Packing::Both;
+  }
+  bool packsAtTarget() const {
+    return packing == Packing::Target || packing == Packing::Both;
+  }
+  const Binding &binding;
+  Packing packing;
+  std::vector<Round> rounds;
+};
+
+} // namespace layline::kv
+
+#endif // LAYLINE_RUNTIME_KV_PACKING_H

@@ -1,0 +1,222 @@
+#include "kv/Regions.h"
+
+#include <algorithm>
+
+namespace layline::kv {
+
+namespace {
+
+/// Joins what is appended to the region before it where that stays a region.
+class RegionList {
+public:
+  explicit RegionList(bool joinsBlocks) : joinsBlocks(joinsBlocks) {}
+
+  void add(Region region) {
+    // Blocks without a gap on either side are one block.
+    if (joinsBlocks && region.sourceStep == region.bytes &&
+        region.targetStep == region.bytes) {
+      region.bytes *= region.inner;
+      region.inner = 1;
+    }
+    if (region.inner == 1)
+      region.sourceStep = region.targetStep = 0;
+    if (!regions.empty() && join(regions.back(), region))
+      return;
+    // The last region is complete: it may be one more time the one before.
+    fold();
+    regions.push_back(region);
+  }
+
+  std::vector<Region> take() {
+    fold();
+    return std::move(regions);
+  }
+
+private:
+  bool join(Region &last, const Region &next) const {
+    if (last.outer != 1)
+      return false;
+    std::int64_t source = next.source - last.source;
+    std::int64_t target = next.target - last.target;
+    // A longer block.
+    if (joinsBlocks && last.inner == 1 && next.inner == 1 &&
+        source == last.bytes && target == last.bytes) {
+      last.bytes += next.bytes;
+      return true;
+    }
+    if (last.bytes != next.bytes)
+      return false;
+    // More blocks at the same steps.
+    if (last.inner > 1 && source == last.inner * last.sourceStep &&
+        target == last.inner * last.targetStep &&
+        (next.inner == 1 || (next.sourceStep == last.sourceStep &&
+                             next.targetStep == last.targetStep))) {
+      last.inner += next.inner;
+      return true;
+    }
+    return false;
+  }
+
+  /// Takes the last region into the one before, as a repetition of it.
+  void fold() {
+    if (regions.size() < 2)
+      return;
+    Region &before = regions[regions.size() - 2];
+    const Region &last = regions.back();
+    if (last.outer != 1 || last.bytes != before.bytes ||
+        last.inner != before.inner || last.sourceStep != before.sourceStep ||
+        last.targetStep != before.targetStep)
+      return;
+    std::int64_t source = last.source - before.source;
+    std::int64_t target = last.target - before.target;
+    if (before.outer > 1 && (source != before.outer * before.sourceJump ||
+                             target != before.outer * before.targetJump))
+      return;
+    if (before.outer == 1) {
+      before.sourceJump = source;
+      before.targetJump = target;
+    }
+    ++before.outer;
+    regions.pop_back();
+  }
+
+  bool joinsBlocks;
+  std::vector<Region> regions;
+};
+
+/// One side while runs are walked.
+struct Walk {
+  const Place &place;
+  const Request &request;
+
+  std::int64_t getSlot(std::int64_t token) const {
+    return kv::getSlot(*place.tokens, request, token);
+  }
+  std::int64_t getOffset(std::int64_t slot) const {
+    return place.table.pages[slot / place.pageTokens] * place.plane->pageBytes +
+           place.plane->offset +
+           slot % place.pageTokens * place.plane->tokenStride +
+           place.head * place.plane->headStride;
+  }
+  /// Slots of the page from `slot` on, `step` apart.
+  std::int64_t countInPage(std::int64_t slot, std::int64_t step) const {
+    return (place.pageTokens - 1 - slot % place.pageTokens) / step + 1;
+  }
+};
+
+class RegionFinder {
+public:
+  RegionFinder(const Request &request, const Place &source, const Place &target,
+               std::int64_t heads, std::int64_t headBytes, Grain grain)
+      : source{source, request}, target{target, request}, heads(heads),
+        headBytes(headBytes), list(grain != Grain::Token) {
+    // Heads that lie side by side on both sides move as one.
+    bool isDense = heads == 1 || (source.plane->headStride == headBytes &&
+                                  target.plane->headStride == headBytes);
+    blockHeads = isDense ? heads : 1;
+  }
+
+  void addRun(const TokenRun &run) {
+    if (run.count == 1 || run.length > 1) {
+      for (std::int64_t i = 0; i < run.count; ++i)
+        addSlots(source.getSlot(run.first + i * run.step), 1,
+                 target.getSlot(run.first + i * run.step), 1, run.length);
+      return;
+    }
+    std::int64_t sourceSlot = source.getSlot(run.first);
+    std::int64_t targetSlot = target.getSlot(run.first);
+    addSlots(sourceSlot, source.getSlot(run.first + run.step) - sourceSlot,
+             targetSlot, target.getSlot(run.first + run.step) - targetSlot,
+             run.count);
+  }
+
+  void addPages(const TokenRun &run) {
+    std::int64_t size = source.place.pageTokens;
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      std::int64_t first = run.first + i * run.step;
+      std::int64_t from = source.getSlot(first) / size;
+      std::int64_t to = target.getSlot(first) / size;
+      std::int64_t last = source.getSlot(first + run.length - 1) / size;
+      for (; from <= last; ++from, ++to)
+        if (from > lastPage) {
+          addPage(from, to);
+          lastPage = from;
+        }
+    }
+  }
+
+  std::vector<Region> take() { return list.take(); }
+
+private:
+  /// `count` slots, apart by steps of their own.
+  void addSlots(std::int64_t sourceSlot, std::int64_t sourceStep,
+                std::int64_t targetSlot, std::int64_t targetStep,
+                std::int64_t count) {
+    while (count > 0) {
+      std::int64_t here =
+          std::min({count, source.countInPage(sourceSlot, sourceStep),
+                    target.countInPage(targetSlot, targetStep)});
+      Region region;
+      region.source = source.getOffset(sourceSlot);
+      region.target = target.getOffset(targetSlot);
+      region.bytes = blockHeads * headBytes;
+      region.inner = here;
+      region.sourceStep = sourceStep * source.place.plane->tokenStride;
+      region.targetStep = targetStep * target.place.plane->tokenStride;
+      for (std::int64_t head = 0; head < heads; head += blockHeads) {
+        list.add(region);
+        region.source += source.place.plane->headStride;
+        region.target += target.place.plane->headStride;
+      }
+      sourceSlot += here * sourceStep;
+      targetSlot += here * targetStep;
+      count -= here;
+    }
+  }
+
+  /// A whole page, with all that is in it.
+  void addPage(std::int64_t from, std::int64_t to) {
+    Region region;
+    region.bytes = source.place.plane->pageBytes;
+    region.source = source.place.table.pages[from] * region.bytes;
+    region.target = target.place.table.pages[to] * region.bytes;
+    list.add(region);
+  }
+
+  Walk source, target;
+  std::int64_t heads, headBytes, blockHeads;
+  std::int64_t lastPage = -1;
+  RegionList list;
+};
+
+} // namespace
+
+std::vector<Region> findRegions(const std::vector<TokenRun> &runs,
+                                const Request &request, const Place &source,
+                                const Place &target, std::int64_t heads,
+                                std::int64_t headBytes, Grain grain) {
+  RegionFinder finder(request, source, target, heads, headBytes, grain);
+  for (const TokenRun &run : runs) {
+    if (grain == Grain::Page)
+      finder.addPages(run);
+    else
+      finder.addRun(run);
+  }
+  return finder.take();
+}
+
+std::int64_t countPages(const std::vector<TokenRun> &runs,
+                        const Request &request, const TokenPart &tokens,
+                        std::int64_t pageTokens) {
+  std::int64_t pages = 0;
+  // Slots grow with tokens, except from the second half of a zigzag on.
+  for (const TokenRun &run : runs)
+    pages = std::max(pages, getSlot(tokens, request,
+                                    run.first + (run.count - 1) * run.step +
+                                        run.length - 1) /
+                                    pageTokens +
+                                1);
+  return pages;
+}
+
+} // namespace layline::kv
