@@ -11,22 +11,23 @@ namespace {
 /// All that decides the outcome of a segment, relative to its first op.
 class Signature {
 public:
-  Signature(const FormGraph &graph, const FormIndex &index, int begin)
-      : graph(graph), index(index), begin(begin) {}
+  Signature(const FormGraph &graph, const FormIndex &index,
+            const std::vector<int> &labels, int begin)
+      : graph(graph), index(index), labels(labels), begin(begin) {}
 
   void add(int number) { append(text, number); }
   void addValue(int value) {
     add(graph.values[value].producer - begin);
     add(index.resultOf[value]);
   }
-  void addLabels(const std::vector<int> &labels, int op) {
-    add(labels.empty() ? 0 : labels[op]);
-  }
+  void addLabel(int op) { add(labels.empty() ? 0 : labels[op]); }
   void addReaders(int value) {
     add(graph.values[value].costClass);
     add(static_cast<int>(graph.values[value].readers.size()));
     for (int reader : graph.values[value].readers)
       add(reader - begin);
+    add(index.lastOwedReader[value] < 0 ? -1
+                                        : index.lastOwedReader[value] - begin);
   }
   void addOp(int op);
   void addPiece(int piece);
@@ -35,6 +36,7 @@ public:
 private:
   const FormGraph &graph;
   const FormIndex &index;
+  const std::vector<int> &labels;
   int begin;
   std::string text;
 };
@@ -68,16 +70,23 @@ void Signature::addPiece(int number) {
     add(static_cast<int>(events->size()));
     for (const FormGraph::Event &event : *events) {
       add(event.isConversion);
-      if (event.isConversion)
-        addValue(event.subject);
-      else
-        add(event.subject - begin);
       add(event.choice);
+      // What the piece saves depends on what its events cost by themselves.
+      if (event.isConversion) {
+        addValue(event.subject);
+        add(graph.values[event.subject].costClass);
+        addLabel(graph.values[event.subject].producer);
+      } else {
+        add(event.subject - begin);
+        add(graph.ops[event.subject].costClass);
+        addLabel(event.subject);
+      }
     }
   }
 }
 
-/// The first and the last op at which anything of each piece can happen.
+/// The first and the last op whose outcome each piece has a part in: from where
+/// a value that it converts is made.
 static std::vector<std::pair<int, int>> findSpans(const FormGraph &graph,
                                                   const FormIndex &index) {
   std::vector<std::pair<int, int>> spans;
@@ -85,13 +94,10 @@ static std::vector<std::pair<int, int>> findSpans(const FormGraph &graph,
     int first = static_cast<int>(graph.ops.size()), last = 0;
     for (const auto *events :
          {&graph.pieces[piece].events, &graph.pieces[piece].needs})
-      for (const FormGraph::Event &event : *events) {
-        const auto *readers =
-            event.isConversion ? &graph.values[event.subject].readers : nullptr;
-        first = std::min(first, !readers           ? event.subject
-                                : readers->empty() ? first
-                                                   : readers->front());
-      }
+      for (const FormGraph::Event &event : *events)
+        first = std::min(first, event.isConversion
+                                    ? graph.values[event.subject].producer
+                                    : event.subject);
     for (int deadline : index.deadlines[piece])
       last = std::max(last, deadline);
     spans.emplace_back(first, last);
@@ -111,16 +117,16 @@ layline::classifySegments(const FormGraph &graph, const FormIndex &index,
     int end = s + 1 < graph.segments.size()
                   ? graph.segments[s + 1]
                   : static_cast<int>(graph.ops.size());
-    Signature signature(graph, index, begin);
+    Signature signature(graph, index, labels, begin);
     signature.add(end - begin);
     for (int value : live[s]) {
       signature.addValue(value);
       signature.addReaders(value);
-      signature.addLabels(labels, graph.values[value].producer);
+      signature.addLabel(graph.values[value].producer);
     }
     for (int op = begin; op < end; ++op) {
       signature.addOp(op);
-      signature.addLabels(labels, op);
+      signature.addLabel(op);
     }
     for (size_t piece = 0; piece < graph.pieces.size(); ++piece)
       if (spans[piece].first < end && spans[piece].second >= begin)

@@ -1,4 +1,4 @@
-//===- FormSegments.h - stretches that are equal -------------- -*- C++ -*-===//
+//===- FormSegments.h - stretches that are equal ----------------*- C++ -*-===//
 #ifndef LAYLINE_LIB_PLANNING_FORMSEGMENTS_H
 #define LAYLINE_LIB_PLANNING_FORMSEGMENTS_H
 

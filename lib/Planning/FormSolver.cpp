@@ -8,11 +8,13 @@
 // A piece is paid for when its first event happens; its other events are then
 // free, and must happen before they can no more (an op is passed, a value is
 // dead), or the state is dropped. So no state is ever kept whose pieces are not
-// done in full.
+// done in full. States that cannot lead to the optimum are dropped too, see
+// FormDominance.h.
 //
-// The graph falls into segments (layers). A segment's outcome depends on the
-// state at its start only, and on what kind of segment it is: both are written
-// relative to its first op, and each pair is solved once.
+// The graph falls into segments (layers). What a segment makes of the states at
+// its start depends on what kind of segment it is and on how much dearer each
+// state is than the cheapest: all are written relative to its first op, and
+// each such case is solved once.
 //
 //===----------------------------------------------------------------------===//
 #include "FormSegments.h"
@@ -21,7 +23,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <unordered_map>
 
 using namespace layline;
 
@@ -48,87 +49,120 @@ static size_t countLive(const FormGraph &graph, const FormIndex &index) {
 }
 
 FormSolver::FormSolver(const FormGraph &graph, const std::vector<int> &labels)
-    : graph(graph), facts(std::make_shared<Facts>(graph)),
+    : FormSolver(graph, std::make_shared<Facts>(graph), labels) {}
+
+FormSolver::FormSolver(const FormGraph &graph,
+                       std::shared_ptr<const Facts> shared,
+                       const std::vector<int> &labels)
+    : graph(graph), facts(std::move(shared)),
       classOf(classifySegments(graph, facts->index, facts->live, labels)),
       isTooWide(countLive(graph, facts->index) > kMostLive) {
   for (int number : classOf)
     classes = std::max(classes, number + 1);
 }
 
-/// A kernel that costs no less than what it does by itself is never needed: a
-/// choice with it stays a choice without it, at no more.
-static FormCosts dropUselessPieces(const FormGraph &graph, FormCosts costs) {
-  for (size_t piece = 0; piece < graph.pieces.size(); ++piece) {
-    double alone = 0;
-    for (const FormGraph::Event &event : graph.pieces[piece].events)
-      alone += event.isConversion
-                   ? costs.conversions[event.subject][event.choice]
-                   : costs.modes[event.subject][event.choice];
-    if (costs.pieces[piece] >= alone)
-      costs.pieces[piece] = kNever;
+FormSolver FormSolver::withLabels(const std::vector<int> &labels) const {
+  return FormSolver(graph, facts, labels);
+}
+
+/// What some events of a piece cost one by one.
+static double sumOwnCosts(const FormGraph &graph, const FormCosts &costs,
+                          int piece, int part = -1) {
+  double sum = 0;
+  for (const FormGraph::Event &event : graph.pieces[piece].events) {
+    bool isInPart = false;
+    if (part >= 0)
+      for (const FormGraph::Event &other : graph.pieces[part].events)
+        isInPart |= other == event;
+    if (!isInPart)
+      sum += getOwnCost(costs, event);
   }
-  return costs;
+  return sum;
+}
+
+/// A kernel that costs no less than what it does by itself, or than another
+/// that does a part of it and the rest by itself, is never needed: a choice
+/// with it stays a choice without it, at no more.
+static FormCosts dropUselessPieces(const FormGraph &graph,
+                                   const FormIndex &index,
+                                   const FormCosts &costs) {
+  FormCosts fewer = costs;
+  for (int piece = 0; piece < static_cast<int>(graph.pieces.size()); ++piece) {
+    double us = costs.pieces[piece];
+    bool isUseful = us < sumOwnCosts(graph, costs, piece);
+    for (int part : index.parts[piece]) {
+      if (!isUseful)
+        break;
+      double instead =
+          costs.pieces[part] + sumOwnCosts(graph, costs, piece, part);
+      // Of two that do the same at the same price the first stays.
+      bool isTwin = graph.pieces[part].events.size() ==
+                        graph.pieces[piece].events.size() &&
+                    part > piece;
+      isUseful = isTwin ? us <= instead : us < instead;
+    }
+    if (!isUseful)
+      fewer.pieces[piece] = kNever;
+  }
+  return fewer;
 }
 
 FormChoice FormSolver::solve(const FormCosts &given) const {
-  const FormCosts costs = dropUselessPieces(graph, given);
   const FormIndex &index = facts->index;
   const auto &live = facts->live;
-  struct Way {
-    std::string state;
-    double us;
-    int from;                   ///< the way of the segment before
-    const FormOutcome *outcome; ///< how this segment was passed
+  const FormProblem problem(graph, index,
+                            dropUselessPieces(graph, index, given));
+  auto getEnd = [&](size_t s) {
+    return s + 1 < graph.segments.size() ? graph.segments[s + 1]
+                                         : static_cast<int>(graph.ops.size());
   };
-  std::map<std::pair<int, std::string>,
-           std::unique_ptr<std::vector<FormOutcome>>>
-      solved;
-  std::vector<std::vector<Way>> ways;
-  ways.push_back({{"", 0, -1, nullptr}});
-  for (size_t s = 0; s < graph.segments.size(); ++s) {
-    int begin = graph.segments[s];
-    int end = s + 1 < graph.segments.size()
-                  ? graph.segments[s + 1]
-                  : static_cast<int>(graph.ops.size());
-    std::vector<Way> reached;
-    std::unordered_map<std::string, size_t> found;
-    for (size_t w = 0; w < ways.back().size(); ++w) {
-      const Way &way = ways.back()[w];
-      auto &outcomes = solved[{classOf[s], way.state}];
-      if (!outcomes) {
-        FormStretch stretch(graph, index, costs, begin, end, live[s]);
-        outcomes = std::make_unique<std::vector<FormOutcome>>(
-            stretch.run(decode(way.state, live[s].size(), index, begin)));
-      }
-      for (const FormOutcome &outcome : *outcomes) {
-        double us = way.us + outcome.us;
-        auto [place, isNew] = found.try_emplace(outcome.state, reached.size());
-        Way made{outcome.state, us, static_cast<int>(w), &outcome};
-        if (isNew)
-          reached.push_back(std::move(made));
-        else if (us < reached[place->second].us)
-          reached[place->second] = std::move(made);
-      }
-    }
-    ways.push_back(std::move(reached));
-  }
-
+  std::map<std::string, std::vector<FormOutcome>> solved;
+  std::vector<const std::vector<FormOutcome> *> passed; // by segment
   FormChoice choice;
   choice.modes.assign(graph.ops.size(), 0);
   choice.conversions.assign(graph.values.size(), 0);
   if (isTooWide)
     return choice;
-  int best = -1;
-  for (size_t w = 0; w < ways.back().size(); ++w)
-    if (best < 0 || ways.back()[w].us < ways.back()[best].us)
-      best = static_cast<int>(w);
-  if (best < 0)
-    return choice;
-  choice.us = ways.back()[best].us;
+  const std::vector<FormOutcome> atStart = {{"", 0, -1, {}}};
+  const std::vector<FormOutcome> *before = &atStart;
+  double us = 0;
+  for (size_t s = 0; s < graph.segments.size(); ++s) {
+    double least = kNever;
+    for (const FormOutcome &outcome : *before)
+      least = std::min(least, outcome.us);
+    // What a segment does with its starts depends on their differences alone.
+    std::string key;
+    append(key, classOf[s]);
+    for (const FormOutcome &outcome : *before) {
+      double more = outcome.us - least;
+      key.append(reinterpret_cast<const char *>(&more), sizeof more);
+      append(key, static_cast<int>(outcome.state.size()));
+      key += outcome.state;
+    }
+    auto [entry, isNew] = solved.try_emplace(std::move(key));
+    if (isNew) {
+      std::vector<FormStart> starts;
+      for (const FormOutcome &outcome : *before)
+        starts.push_back(
+            {decode(outcome.state, live[s].size(), index, graph.segments[s]),
+             outcome.us - least});
+      entry->second =
+          FormStretch(problem, graph.segments[s], getEnd(s), live[s])
+              .run(starts);
+    }
+    before = &entry->second;
+    if (before->empty())
+      return choice;
+    passed.push_back(before);
+    us += least;
+  }
+  const FormOutcome *last = &*std::min_element(
+      before->begin(), before->end(),
+      [](const FormOutcome &a, const FormOutcome &b) { return a.us < b.us; });
+  choice.us = us + last->us;
   for (size_t s = graph.segments.size(); s-- > 0;) {
-    const Way &way = ways[s + 1][best];
     int begin = graph.segments[s];
-    const FormSteps &steps = way.outcome->steps;
+    const FormSteps &steps = last->steps;
     for (size_t i = 0; i < steps.modes.size(); ++i)
       choice.modes[begin + i] = steps.modes[i];
     for (const FormSteps::Converted &converted : steps.conversions)
@@ -138,7 +172,8 @@ FormChoice FormSolver::solve(const FormCosts &given) const {
     for (const FormSteps::Begun &begun : steps.pieces)
       choice.pieces.push_back(
           index.anchored[begin + begun.anchor][begun.index]);
-    best = way.from;
+    if (s > 0)
+      last = &(*passed[s - 1])[last->from];
   }
   std::sort(choice.pieces.begin(), choice.pieces.end());
   return choice;

@@ -23,9 +23,12 @@ static int take(const std::string &text, size_t &at) {
   return number;
 }
 
-std::string layline::encode(const FormState &state, const FormGraph &graph,
-                            const FormIndex &index, int origin) {
-  std::string text(state.forms.begin(), state.forms.end());
+std::string layline::encode(const FormState &state, size_t live,
+                            const FormGraph &graph, const FormIndex &index,
+                            int origin) {
+  std::string text;
+  for (size_t slot = 0; slot < live; ++slot)
+    text.push_back(static_cast<char>(state.getForms(slot)));
   for (const OpenPiece &open : state.open) {
     append(text, graph.pieces[open.piece].anchor - origin);
     append(text, index.indexOfPiece[open.piece]);
@@ -38,7 +41,7 @@ FormState layline::decode(const std::string &text, size_t live,
                           const FormIndex &index, int origin) {
   FormState state;
   for (size_t i = 0; i < live; ++i)
-    state.forms.push_back(static_cast<uint8_t>(text[i]));
+    state.addForms(i, static_cast<uint8_t>(text[i]));
   for (size_t at = live; at < text.size();) {
     int anchor = take(text, at) + origin, number = take(text, at);
     auto owed = static_cast<uint32_t>(take(text, at));

@@ -10,46 +10,60 @@ int FormStretch::slotOf(int value) const {
   return static_cast<int>(at - live.begin());
 }
 
+/// Looks up what all states have in common while one op runs.
+void FormStretch::moveTo(int number) {
+  op = number;
+  const FormGraph::Op &entry = graph.ops[op];
+  operandSlots.clear();
+  for (int value : entry.operands)
+    operandSlots.push_back(slotOf(value));
+  nextLive.clear();
+  sources.clear();
+  for (size_t slot = 0; slot < live.size(); ++slot)
+    if (index.lastReader[live[slot]] > op) {
+      nextLive.push_back(live[slot]);
+      sources.push_back(static_cast<int>(slot));
+    }
+  for (size_t result = 0; result < entry.results.size(); ++result)
+    if (index.lastReader[entry.results[result]] > op) {
+      nextLive.push_back(entry.results[result]);
+      sources.push_back(-1 - static_cast<int>(result));
+    }
+}
+
 /// An event happens. What needs it may be done before or after: pieces that are
 /// open note it, others may begin with it.
 template <typename Then>
 void FormStretch::realise(const Partial &partial, const FormGraph::Event &event,
                           const Then &then) {
-  note(partial, event,
-       event.isConversion ? index.ofConversion[event.subject]
-                          : index.ofRun[event.subject],
-       0, then);
+  FormProblem::Members needers = problem.getNeeders(event);
+  note(partial, event, needers.begin(), needers.end(), then);
 }
 
 template <typename Then>
 void FormStretch::note(const Partial &partial, const FormGraph::Event &event,
-                       const std::vector<FormIndex::Member> &members,
-                       size_t from, const Then &then) {
-  while (from < members.size() &&
-         !(members[from].isNeed && members[from].choice == event.choice))
-    ++from;
-  if (from == members.size())
-    return pay(partial, event, members, then);
-  const FormIndex::Member &member = members[from];
+                       const FormProblem::Member *from,
+                       const FormProblem::Member *to, const Then &then) {
+  if (from == to)
+    return pay(partial, event, then);
   const auto &open = partial.state.open;
-  if (std::any_of(open.begin(), open.end(), [&](const OpenPiece &o) {
-        return o.piece == member.piece;
-      })) {
+  if (std::any_of(open.begin(), open.end(),
+                  [&](const OpenPiece &o) { return o.piece == from->piece; })) {
     Partial way = partial;
-    settle(way.state, member);
-    return note(way, event, members, from + 1, then);
+    settle(way.state, *from);
+    return note(way, event, from + 1, to, then);
   }
-  note(partial, event, members, from + 1, then);
-  if (mayStart(partial.state, member.piece)) {
+  note(partial, event, from + 1, to, then);
+  if (mayStart(partial.state, from->piece)) {
     Partial way = partial;
-    start(way, member);
-    note(way, event, members, from + 1, then);
+    start(way, *from);
+    note(way, event, from + 1, to, then);
   }
 }
 
 /// An event of a piece that is open has happened.
 void FormStretch::settle(FormState &state,
-                         const FormIndex::Member &member) const {
+                         const FormProblem::Member &member) const {
   auto *open =
       std::find_if(state.open.begin(), state.open.end(),
                    [&](const OpenPiece &o) { return o.piece == member.piece; });
@@ -59,9 +73,10 @@ void FormStretch::settle(FormState &state,
     state.open.erase(open);
 }
 
-/// What an open piece still owes is not left to another.
+/// What an open piece still owes is not left to another, and no op that the
+/// piece runs is passed.
 bool FormStretch::mayStart(const FormState &state, int piece) const {
-  if (costs.pieces[piece] == kNever)
+  if (index.firstRun[piece] < op)
     return false;
   const auto &events = graph.pieces[piece].events;
   return std::none_of(
@@ -78,34 +93,29 @@ bool FormStretch::mayStart(const FormState &state, int piece) const {
 /// As its open piece owes it, at its own price, or as the first of a piece.
 template <typename Then>
 void FormStretch::pay(const Partial &partial, const FormGraph::Event &event,
-                      const std::vector<FormIndex::Member> &members,
                       const Then &then) {
-  for (const FormIndex::Member &member : members)
-    if (!member.isNeed && member.choice == event.choice)
-      for (const OpenPiece &open : partial.state.open)
-        if (open.piece == member.piece && (open.owed & member.bit)) {
-          Partial way = partial;
-          settle(way.state, member);
-          return then(way);
-        }
-  double own = event.isConversion
-                   ? costs.conversions[event.subject][event.choice]
-                   : costs.modes[event.subject][event.choice];
-  if (own != kNever) {
+  FormProblem::Members doers = problem.getDoers(event);
+  for (const OpenPiece &open : partial.state.open)
+    for (const FormProblem::Member &member : doers)
+      if (open.piece == member.piece && (open.owed & member.bit)) {
+        Partial way = partial;
+        settle(way.state, member);
+        return then(way);
+      }
+  if (double own = getOwnCost(costs, event); own != kNever) {
     Partial way = partial;
     way.us += own;
     then(way);
   }
-  for (const FormIndex::Member &member : members)
-    if (!member.isNeed && member.choice == event.choice &&
-        mayStart(partial.state, member.piece)) {
+  for (const FormProblem::Member &member : doers)
+    if (mayStart(partial.state, member.piece)) {
       Partial way = partial;
       start(way, member);
       then(way);
     }
 }
 
-void FormStretch::start(Partial &partial, const FormIndex::Member &member) {
+void FormStretch::start(Partial &partial, const FormProblem::Member &member) {
   partial.us += costs.pieces[member.piece];
   partial.log = addLog(partial.log, member.piece, -1);
   uint32_t all = static_cast<uint32_t>(
@@ -130,31 +140,29 @@ void FormStretch::convert(const Partial &partial, int value, int slot,
   realise(partial, FormGraph::convert(value, conversion),
           [&](const Partial &way) {
             Partial done = way;
-            done.state.forms[slot] |= gives;
+            done.state.addForms(slot, gives);
             done.log = addLog(done.log, value, static_cast<int>(conversion));
             then(done);
           });
 }
 
-void FormStretch::takeOperands(const Partial &partial, int op, int mode,
+void FormStretch::takeOperands(const Partial &partial, int mode,
                                size_t operand) {
   const FormGraph::Mode &forms = graph.ops[op].modes[mode];
   if (operand == forms.operands.size())
     return realise(partial, FormGraph::run(op, mode),
-                   [&](const Partial &way) { finish(way, op, mode); });
+                   [&](const Partial &way) { finish(way, mode); });
   int value = graph.ops[op].operands[operand];
-  int slot = slotOf(value);
-  uint8_t there = partial.state.forms[slot];
+  int slot = operandSlots[operand];
+  uint8_t there = partial.state.getForms(slot);
   uint8_t wanted = forms.operands[operand] == Form::Owed   ? kOwed
                    : forms.operands[operand] == Form::Rows ? kRows
                                                            : kWhole;
   if (there & wanted)
-    return takeOperands(partial, op, mode, operand + 1);
+    return takeOperands(partial, mode, operand + 1);
   if (wanted == kOwed)
     return;
-  auto goOn = [&](const Partial &way) {
-    takeOperands(way, op, mode, operand + 1);
-  };
+  auto goOn = [&](const Partial &way) { takeOperands(way, mode, operand + 1); };
   bool hasRows = there & kRows;
   // A sum is paid once: never an all_reduce behind a reduce_scatter.
   if (!hasRows)
@@ -171,8 +179,8 @@ void FormStretch::takeOperands(const Partial &partial, int op, int mode,
     convert(partial, value, slot, Conversion::ReduceScatter, kRows, gather);
 }
 
-/// No piece waits for what can happen no more once `op` has run.
-bool FormStretch::meetsDeadlines(const FormState &state, int op) const {
+/// No piece waits for what can happen no more once the op has run.
+bool FormStretch::meetsDeadlines(const FormState &state) const {
   for (const OpenPiece &open : state.open) {
     const std::vector<int> &deadlines = index.deadlines[open.piece];
     for (size_t i = 0; i < deadlines.size(); ++i)
@@ -182,20 +190,17 @@ bool FormStretch::meetsDeadlines(const FormState &state, int op) const {
   return true;
 }
 
-void FormStretch::finish(const Partial &partial, int op, int mode) {
-  if (!meetsDeadlines(partial.state, op))
+void FormStretch::finish(const Partial &partial, int mode) {
+  if (!meetsDeadlines(partial.state))
     return;
   Entry made;
   made.state.open = partial.state.open;
   made.us = partial.us;
-  const FormGraph::Op &entry = graph.ops[op];
-  for (int value : nextLive) {
-    auto at = std::find(entry.results.begin(), entry.results.end(), value);
-    made.state.forms.push_back(
-        at != entry.results.end()
-            ? getForms(entry.modes[mode].results[at - entry.results.begin()])
-            : partial.state.forms[slotOf(value)]);
-  }
+  const FormGraph::Mode &forms = graph.ops[op].modes[mode];
+  for (size_t slot = 0; slot < sources.size(); ++slot)
+    made.state.addForms(
+        slot, sources[slot] >= 0 ? partial.state.getForms(sources[slot])
+                                 : getForms(forms.results[-1 - sources[slot]]));
   if (next.size() * 2 >= table.size()) {
     table.assign(std::max<size_t>(64, table.size() * 2), -1);
     for (size_t i = 0; i < next.size(); ++i) {
@@ -220,8 +225,24 @@ void FormStretch::finish(const Partial &partial, int op, int mode) {
   }
 }
 
-FormSteps FormStretch::collect(int node) const {
-  FormSteps steps;
+/// The states found behind an op become those to go on from.
+void FormStretch::dropDominated() {
+  if (next.size() < 2)
+    return std::swap(entries, next);
+  dominance.moveTo(op + 1, live);
+  entries.clear();
+  for (int kept : dominance.select(
+           next.size(),
+           [&](int i) -> const FormState & { return next[i].state; },
+           [&](int i) { return next[i].us; }))
+    entries.push_back(next[kept]);
+}
+
+FormOutcome FormStretch::collect(const FormState &state, double us,
+                                 int node) const {
+  FormOutcome outcome{
+      encode(state, live.size(), graph, index, end), us, -1, {}};
+  FormSteps &steps = outcome.steps;
   for (; node >= 0; node = nodes[node].parent) {
     const Node &entry = nodes[node];
     steps.modes.push_back(entry.mode);
@@ -236,36 +257,32 @@ FormSteps FormStretch::collect(int node) const {
              static_cast<Conversion>(logs[log].conversion)});
     }
   }
+  outcome.from = -1 - node;
   std::reverse(steps.modes.begin(), steps.modes.end());
-  return steps;
+  return outcome;
 }
 
-std::vector<FormOutcome> FormStretch::run(const FormState &first) {
-  entries.push_back({first, 0, -1});
-  for (int op = begin; op < end; ++op) {
-    nextLive.clear();
-    for (int value : live)
-      if (index.lastReader[value] > op)
-        nextLive.push_back(value);
-    for (int value : graph.ops[op].results)
-      if (index.lastReader[value] > op)
-        nextLive.push_back(value);
+std::vector<FormOutcome>
+FormStretch::run(const std::vector<FormStart> &starts) {
+  for (size_t i = 0; i < starts.size(); ++i)
+    entries.push_back(
+        {starts[i].state, starts[i].us, -1 - static_cast<int>(i)});
+  for (int number = begin; number < end; ++number) {
+    moveTo(number);
     next.clear();
     std::fill(table.begin(), table.end(), -1);
     for (const Entry &entry : entries) {
       parent = entry.node;
       for (size_t mode = 0; mode < graph.ops[op].modes.size(); ++mode)
-        takeOperands({entry.state, entry.us, -1}, op, static_cast<int>(mode),
-                     0);
+        takeOperands({entry.state, entry.us, -1}, static_cast<int>(mode), 0);
     }
-    std::swap(entries, next);
     live = nextLive;
+    dropDominated();
   }
   std::vector<FormOutcome> outcomes;
   if (isTooWide)
     return outcomes;
   for (const Entry &entry : entries)
-    outcomes.push_back({encode(entry.state, graph, index, end), entry.us,
-                        collect(entry.node)});
+    outcomes.push_back(collect(entry.state, entry.us, entry.node));
   return outcomes;
 }

@@ -174,6 +174,7 @@ LogicalResult PlanVariants::plan(ModuleOp module) {
 
   OpBuilder builder(&getContext());
   builder.setInsertionPointAfter(placed[0]);
+  SmallVector<PricedVariant> priced;
   for (auto [index, range] : llvm::enumerate(ranges)) {
     IRMapping mapping;
     auto variant = cast<func::FuncOp>(builder.clone(*placed[0], mapping));
@@ -196,9 +197,11 @@ LogicalResult PlanVariants::plan(ModuleOp module) {
     variant->setAttr(kVariantChosen, builder.getUnitAttr());
     if (range.isAuto) {
       variant->setAttr(kVariantKernels, builder.getUnitAttr());
-      setPrices(variant, *planner, *range.choice, range.min, range.max);
+      priced.push_back({variant, &*range.choice, range.min, range.max});
     }
   }
+  if (planner)
+    setPrices(*planner, priced);
   placed[0].setPrivate();
   return success();
 }

@@ -1,8 +1,8 @@
 //===- Planner.cpp - choices for a placed program, and their prices -------===//
 #include "Planner.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
-#include <set>
 
 using namespace mlir;
 using namespace layline;
@@ -19,7 +19,7 @@ static bool isSum(const FormProgram &program, int value) {
 
 Planner::Planner(func::FuncOp placed, StringAttr axis, const CostModel &model,
                  int64_t rowsShare, bool fuse)
-    : model(model), rowsShare(rowsShare),
+    : context(placed.getContext()), model(model), rowsShare(rowsShare),
       program(placed, axis, fuse ? &model.capabilities() : nullptr),
       solver(program.getGraph()) {
   const FormGraph &graph = program.getGraph();
@@ -72,30 +72,47 @@ FormChoice Planner::chooseWithoutGather(int value, int64_t tokens) const {
         labels[event.isConversion ? graph.values[event.subject].producer
                                   : event.subject] = 1;
     }
-  return FormSolver(graph, labels).solve(costs);
+  return solver.withLabels(labels).solve(costs);
 }
 
 Planner::Ranges Planner::searchRanges(int64_t min, int64_t max) const {
   Ranges found;
-  std::map<int64_t, FormCosts> costs;
+  struct Solved {
+    FormCosts costs;
+    FormChoice choice;
+  };
+  std::map<int64_t, Solved> known;
   auto costsAt = [&](int64_t tokens) -> const FormCosts & {
-    auto entry = costs.find(tokens);
-    if (entry == costs.end())
-      entry = costs.emplace(tokens, getCosts(tokens)).first;
-    return entry->second;
+    auto [entry, isNew] = known.try_emplace(tokens);
+    if (isNew)
+      entry->second.costs = getCosts(tokens);
+    return entry->second.costs;
+  };
+  // Counts are solved side by side; choices are numbered in the order in which
+  // they are asked for.
+  auto prepare = [&](const std::vector<int64_t> &counts) {
+    std::vector<std::pair<int64_t, Solved *>> work;
+    for (int64_t tokens : counts)
+      if (Solved &solved = known[tokens]; solved.choice.modes.empty())
+        work.emplace_back(tokens, &solved);
+    parallelForEach(context, work, [&](std::pair<int64_t, Solved *> &item) {
+      item.second->costs = getCosts(item.first);
+      item.second->choice = solver.solve(item.second->costs);
+    });
   };
   auto solve = [&](int64_t tokens) {
-    FormChoice choice = solver.solve(costsAt(tokens));
-    for (auto [number, known] : llvm::enumerate(found.choices))
-      if (known.isSameAs(choice))
+    const FormChoice &choice = known.at(tokens).choice;
+    for (auto [number, other] : llvm::enumerate(found.choices))
+      if (other.isSameAs(choice))
         return static_cast<int>(number);
-    found.choices.push_back(std::move(choice));
+    found.choices.push_back(choice);
     return static_cast<int>(found.choices.size()) - 1;
   };
   auto price = [&](int choice, int64_t tokens) {
     return getCost(program.getGraph(), costsAt(tokens), found.choices[choice]);
   };
-  found.search = layline::searchRanges(min, max, kRegret, solve, price);
+  found.search =
+      layline::searchRanges(min, max, kRegret, solve, price, prepare);
   return found;
 }
 
@@ -120,10 +137,8 @@ void Planner::addUp(const FormChoice &choice, const FormCosts &costs,
                     ArrayRef<int> groupOfOp,
                     llvm::function_ref<void(int, double)> add) const {
   const FormGraph &graph = program.getGraph();
-  std::set<std::pair<bool, std::pair<int, int>>> covered;
-  auto key = [](const FormGraph::Event &e) {
-    return std::pair(e.isConversion, std::pair(e.subject, e.choice));
-  };
+  std::vector<bool> isRunCovered(graph.ops.size());
+  std::vector<uint8_t> isConversionCovered(graph.values.size());
   // A sum belongs to its site, what follows it too.
   auto groupOf = [&](const FormGraph::Event &event) {
     if (!event.isConversion)
@@ -138,10 +153,17 @@ void Planner::addUp(const FormChoice &choice, const FormCosts &costs,
   for (int piece : choice.pieces) {
     add(groupOf(graph.pieces[piece].events.front()), costs.pieces[piece]);
     for (const FormGraph::Event &event : graph.pieces[piece].events)
-      covered.insert(key(event));
+      if (event.isConversion)
+        isConversionCovered[event.subject] |= 1u << event.choice;
+      else
+        isRunCovered[event.subject] = true;
   }
   auto addEvent = [&](const FormGraph::Event &event, double us) {
-    if (!covered.count(key(event)))
+    bool isCovered =
+        event.isConversion
+            ? isConversionCovered[event.subject] >> event.choice & 1
+            : isRunCovered[event.subject];
+    if (!isCovered)
       add(groupOf(event), us);
   };
   for (int op = 0; op < static_cast<int>(graph.ops.size()); ++op)
@@ -210,7 +232,7 @@ PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
   FormCosts unfusedCosts =
       program.withoutFusedCollectives(restrictTo(graph, costs, choice));
   FormChoice unfused =
-      FormSolver(graph, getLabels(graph, choice)).solve(unfusedCosts);
+      solver.withLabels(getLabels(graph, choice)).solve(unfusedCosts);
   FormCosts rowCosts = costs, wholeCosts = costs;
   for (auto &conversions : rowCosts.conversions)
     conversions[static_cast<unsigned>(Conversion::AllReduce)] = kNever;
@@ -326,7 +348,7 @@ std::vector<Alternative> Planner::explainSite(StringRef site,
     return alternatives;
   const FormCosts costs = getCosts(tokens);
   // Everything that touches the sum is unlike other layers here.
-  FormSolver alone(graph, markUnlike(value));
+  FormSolver alone = solver.withLabels(markUnlike(value));
   auto own = [&](Conversion c) { return FormGraph::convert(value, c); };
   auto touches = [&](int piece) {
     return llvm::any_of(

@@ -86,6 +86,7 @@ private:
              llvm::ArrayRef<int> groupOfOp,
              llvm::function_ref<void(int group, double us)> add) const;
 
+  mlir::MLIRContext *context;
   const CostModel &model;
   int64_t rowsShare;
   FormProgram program;

@@ -14,8 +14,16 @@ namespace {
 class Samples {
 public:
   Samples(const std::function<int(int64_t)> &solve,
-          const std::function<double(int, int64_t)> &price)
-      : solve(solve), price(price) {}
+          const std::function<double(int, int64_t)> &price,
+          const std::function<void(const std::vector<int64_t> &)> &prepare)
+      : solve(solve), price(price), prepare(prepare) {}
+
+  void lookAt(const std::vector<int64_t> &counts) {
+    if (prepare)
+      prepare(counts);
+    for (int64_t tokens : counts)
+      at(tokens);
+  }
 
   int at(int64_t tokens) {
     auto [entry, isNew] = best.try_emplace(tokens, 0);
@@ -34,6 +42,7 @@ public:
       int64_t middle = left + (right - left) / 2;
       (price(before, middle) <= price(behind, middle) ? left : right) = middle;
     }
+    lookAt({left, right});
     if (at(left) != before)
       bisect(low, left);
     if (at(right) != behind)
@@ -44,17 +53,19 @@ public:
 private:
   const std::function<int(int64_t)> &solve;
   const std::function<double(int, int64_t)> &price;
+  const std::function<void(const std::vector<int64_t> &)> &prepare;
   std::map<int64_t, int> best;
 };
 
 } // namespace
 
-RangeSearch
-layline::searchRanges(int64_t min, int64_t max, double allowed,
-                      const std::function<int(int64_t)> &solve,
-                      const std::function<double(int, int64_t)> &price) {
+RangeSearch layline::searchRanges(
+    int64_t min, int64_t max, double allowed,
+    const std::function<int(int64_t)> &solve,
+    const std::function<double(int, int64_t)> &price,
+    const std::function<void(const std::vector<int64_t> &)> &prepare) {
   assert(min >= 1 && min <= max);
-  Samples samples(solve, price);
+  Samples samples(solve, price, prepare);
   std::vector<int64_t> grid = {min};
   for (double step = std::log2(static_cast<double>(min)) * 2;;) {
     step = std::floor(step) + 1;
@@ -66,8 +77,7 @@ layline::searchRanges(int64_t min, int64_t max, double allowed,
   }
   if (max > min)
     grid.push_back(max);
-  for (int64_t tokens : grid)
-    samples.at(tokens);
+  samples.lookAt(grid);
   for (size_t i = 0; i + 1 < grid.size(); ++i)
     samples.bisect(grid[i], grid[i + 1]);
 

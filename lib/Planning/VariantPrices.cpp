@@ -2,6 +2,7 @@
 #include "VariantPrices.h"
 #include "layline/Planning/Passes.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
 #include <set>
@@ -61,15 +62,36 @@ static DictionaryAttr toAttribute(Builder &builder, const PlanPrice &price) {
   return builder.getDictionaryAttr(members);
 }
 
-void layline::setPrices(func::FuncOp variant, const Planner &planner,
-                        const FormChoice &choice, int64_t min, int64_t max) {
-  Builder builder(variant.getContext());
-  auto middle = static_cast<int64_t>(std::llround(
-      std::sqrt(static_cast<double>(min) * static_cast<double>(max))));
-  SmallVector<Attribute> prices;
-  for (int64_t tokens : std::set<int64_t>{min, middle, max})
-    prices.push_back(toAttribute(builder, planner.explainPlan(choice, tokens)));
-  variant->setAttr(kVariantPrices, builder.getArrayAttr(prices));
+void layline::setPrices(const Planner &planner,
+                        ArrayRef<PricedVariant> variants) {
+  struct Job {
+    const PricedVariant *variant;
+    int64_t tokens;
+    PlanPrice price;
+  };
+  std::vector<Job> jobs;
+  for (const PricedVariant &variant : variants) {
+    auto middle = static_cast<int64_t>(std::llround(std::sqrt(
+        static_cast<double>(variant.min) * static_cast<double>(variant.max))));
+    for (int64_t tokens : std::set<int64_t>{variant.min, middle, variant.max})
+      jobs.push_back({&variant, tokens, {}});
+  }
+  if (jobs.empty())
+    return;
+  func::FuncOp first = variants.front().function;
+  MLIRContext *context = first.getContext();
+  parallelForEach(context, jobs, [&](Job &job) {
+    job.price = planner.explainPlan(*job.variant->choice, job.tokens);
+  });
+  Builder builder(context);
+  for (const PricedVariant &variant : variants) {
+    SmallVector<Attribute> prices;
+    for (const Job &job : jobs)
+      if (job.variant == &variant)
+        prices.push_back(toAttribute(builder, job.price));
+    func::FuncOp function = variant.function;
+    function->setAttr(kVariantPrices, builder.getArrayAttr(prices));
+  }
 }
 
 std::string layline::describeSite(func::FuncOp variant, StringRef site) {

@@ -12,8 +12,12 @@
 
 namespace layline {
 
-void setPrices(mlir::func::FuncOp variant, const Planner &planner,
-               const FormChoice &choice, int64_t min, int64_t max);
+struct PricedVariant {
+  mlir::func::FuncOp function;
+  const FormChoice *choice;
+  int64_t min, max; ///< token counts
+};
+void setPrices(const Planner &planner, llvm::ArrayRef<PricedVariant> variants);
 
 /// One sentence on a site of the variant: what was chosen and what else there
 /// was, in numbers; empty if it has not been priced.

@@ -146,6 +146,9 @@ public:
   explicit FormSolver(const FormGraph &graph,
                       const std::vector<int> &labels = {});
 
+  /// The same graph under labels.
+  FormSolver withLabels(const std::vector<int> &labels) const;
+
   /// A choice of least cost; of several, always the same one.
   FormChoice solve(const FormCosts &costs) const;
 
@@ -156,6 +159,9 @@ public:
 
 private:
   struct Facts;
+
+  FormSolver(const FormGraph &graph, std::shared_ptr<const Facts> facts,
+             const std::vector<int> &labels);
 
   const FormGraph &graph;
   std::shared_ptr<const Facts> facts; ///< do not depend on costs

@@ -32,9 +32,14 @@ struct RangeSearch {
 /// between two looked-at counts of one choice are not seen. Of all divisions in
 /// which no choice costs more than `allowed` above the best, it takes one of
 /// the fewest ranges, and of these the one with the least regret.
-RangeSearch searchRanges(int64_t min, int64_t max, double allowed,
-                         const std::function<int(int64_t)> &solve,
-                         const std::function<double(int, int64_t)> &price);
+///
+/// `prepare`, if any, is told counts that will be solved next, so that they can
+/// be worked on together.
+RangeSearch searchRanges(
+    int64_t min, int64_t max, double allowed,
+    const std::function<int(int64_t)> &solve,
+    const std::function<double(int, int64_t)> &price,
+    const std::function<void(const std::vector<int64_t> &)> &prepare = {});
 
 } // namespace layline
 
