@@ -6,10 +6,6 @@
 #include "json/StrictJson.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
 namespace layline::runtime {
 namespace {
@@ -101,24 +97,6 @@ LoadedPlan loadPlan(std::string_view text, const std::string &name) {
     found(error.status(), error.what());
   }
   return loaded;
-}
-
-std::string readFile(const std::string &path) {
-  // A directory opens as a stream and only fails at the first read.
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    fail(LAYLINE_UNREADABLE_FILE, "'", path,
-         "': is a directory; a file is expected");
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    fail(LAYLINE_UNREADABLE_FILE, "'", path,
-         "': cannot be opened: ", std::strerror(errno));
-  std::string text((std::istreambuf_iterator<char>(file)),
-                   std::istreambuf_iterator<char>());
-  if (file.bad())
-    fail(LAYLINE_UNREADABLE_FILE, "'", path,
-         "': cannot be read: ", std::strerror(errno));
-  return text;
 }
 
 } // namespace layline::runtime

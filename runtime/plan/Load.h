@@ -4,6 +4,7 @@
 
 #include "plan/Error.h"
 #include "plan/Plan.h"
+#include "json/ReadFile.h"
 
 #include <string>
 #include <string_view>
@@ -20,9 +21,6 @@ struct LoadedPlan {
 
 /// Never throws for a bad plan.
 LoadedPlan loadPlan(std::string_view text, const std::string &name);
-
-/// The whole file; throws Error if it cannot be read.
-std::string readFile(const std::string &path);
 
 } // namespace layline::runtime
 

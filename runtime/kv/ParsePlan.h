@@ -1,0 +1,27 @@
+// kv.json to a checked Plan. docs/kv.md has the format.
+#ifndef LAYLINE_RUNTIME_KV_PARSEPLAN_H
+#define LAYLINE_RUNTIME_KV_PARSEPLAN_H
+
+#include "kv/Plan.h"
+
+#include <string>
+#include <string_view>
+
+namespace layline::kv {
+
+/// What the file says that it is. A later minor version only adds what its
+/// `features` name.
+inline constexpr const char *kFormat = "layline-kv";
+inline constexpr const char *kVersion = "1.0";
+
+/// Reads and checks a plan. `name` stands for the text in messages. Throws
+/// runtime::Error: where (a path into the document), what was found, what was
+/// expected.
+Plan parsePlan(std::string_view text, const std::string &name);
+
+/// The same from a file.
+Plan readPlan(const std::string &path);
+
+} // namespace layline::kv
+
+#endif // LAYLINE_RUNTIME_KV_PARSEPLAN_H
