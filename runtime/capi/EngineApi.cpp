@@ -6,33 +6,7 @@ using namespace layline::runtime;
 extern "C" {
 
 const char *layline_status_name(layline_status status) {
-  switch (status) {
-  case LAYLINE_OK:
-    return "ok";
-  case LAYLINE_BAD_ARGUMENT:
-    return "bad argument";
-  case LAYLINE_UNREADABLE_FILE:
-    return "unreadable file";
-  case LAYLINE_INVALID_PLAN:
-    return "invalid plan";
-  case LAYLINE_REFUSED_FEATURE:
-    return "refused feature";
-  case LAYLINE_MISSING_WEIGHT:
-    return "missing weight";
-  case LAYLINE_WRONG_WEIGHT:
-    return "wrong weight";
-  case LAYLINE_NOT_BOUND:
-    return "not bound";
-  case LAYLINE_RUN_FAILURE:
-    return "run failure";
-  case LAYLINE_REPLICAS_DIFFER:
-    return "replicas differ";
-  case LAYLINE_OUT_OF_MEMORY:
-    return "out of memory";
-  case LAYLINE_INTERNAL:
-    return "internal";
-  }
-  return "unknown status";
+  return getStatusName(status);
 }
 
 void layline_options_init(layline_options *options) {

@@ -25,8 +25,10 @@ struct RankMemory {
   std::vector<std::int64_t> poolPages;
 };
 
-/// The names of a side's page tables, each once, in the order of its buffers.
-std::vector<std::string> getTables(const Side &side);
+/// How many pages of a table a rank needs for all tokens of a request.
+std::int64_t countTablePages(const Plan &plan, const Side &side,
+                             const Rank &rank, const Request &request,
+                             int table);
 
 struct Batch {
   std::int64_t first = 0, descriptors = 0; ///< numbers of descriptors
@@ -39,6 +41,13 @@ struct Part {
   std::int64_t first = 0, descriptors = 0;
   Packing packing = Packing::None;
   bool isWithLastChunk = false;
+  std::int64_t firstBatch = 0, batches = 0;
+};
+
+/// A region at the addresses of one layer: those of its first block.
+struct BoundRegion {
+  Region region;
+  std::uint64_t source = 0, target = 0;
 };
 
 /// Everything that one rank sends to another for a chunk of a request.
@@ -55,13 +64,18 @@ public:
   const std::vector<Batch> &getBatches() const { return batches; }
   const std::vector<Part> &getParts() const { return parts; }
   std::int64_t countDescriptors() const { return descriptors; }
-  std::int64_t countRegions() const;
-  std::int64_t countBytes() const;
+  std::int64_t countRegions() const { return regions; }
+  std::int64_t countBytes() const { return totalBytes; }
 
   /// Descriptors first .. first + count - 1: addresses and lengths. Writes
   /// `count` elements of each array; allocates nothing.
   void fill(std::int64_t first, std::int64_t count, std::uint64_t *source,
             std::uint64_t *target, std::uint64_t *bytes) const;
+
+  /// The same as two arrays of `count` rows: address, bytes, device.
+  void fillRows(std::int64_t first, std::int64_t count,
+                std::uint64_t sourceDevice, std::uint64_t targetDevice,
+                std::uint64_t *source, std::uint64_t *target) const;
 
   /// Calls visit(source, target, bytes) with the addresses of descriptors
   /// first .. first + count - 1, in order.
@@ -69,46 +83,52 @@ public:
   void forEachBlock(std::int64_t first, std::int64_t count,
                     const Visit &visit) const;
 
-  /// Calls visit(region, source address, target address) for every region, in
-  /// order, with the address of its first block.
-  template <typename Visit> void forEachRegion(const Visit &visit) const {
-    for (const Section &section : sections)
-      for (const Region &region : lists[section.list].regions)
-        visit(region, section.source + region.source,
-              section.target + region.target);
-  }
+  /// Calls visit(region) for regions first .. first + count - 1, in order.
+  template <typename Visit>
+  void forEachRegion(std::int64_t first, std::int64_t count,
+                     const Visit &visit) const;
 
 private:
+  friend class Binder;
+
   /// Regions that several layers share.
   struct List {
     std::vector<Region> regions;
-    std::vector<std::int64_t> firsts; ///< descriptors before each region
+    /// Descriptors and bytes before each region, and of all.
+    std::vector<std::int64_t> firsts, bytesBefore;
     std::int64_t descriptors = 0, bytes = 0;
     /// Most regions are one block: descriptors as arrays, to be copied.
     std::vector<std::int64_t> flatSource, flatTarget, flatBytes;
+    bool isFlat = false;
+    std::int64_t equalBytes = 0; ///< of every block; 0: they differ
+
+    /// The region that descriptor `number` is of.
+    std::size_t findRegion(std::int64_t number) const;
+    /// Bytes of the first descriptors.
+    std::int64_t countBytes(std::int64_t count) const;
   };
   /// A list at the addresses of one layer.
   struct Section {
     int list = 0;
     std::uint64_t source = 0, target = 0;
-    std::int64_t first = 0; ///< number of its first descriptor
+    std::int64_t first = 0;       ///< number of its first descriptor
+    std::int64_t firstRegion = 0; ///< and region
   };
 
-  void add(const Plan &plan, const Transfer &transfer, const Request &request,
-           const RankMemory &source, const RankMemory &target);
-  int addList(std::vector<Region> regions);
-  void addBatches(const Policy &policy, const Transfer &transfer,
-                  std::size_t fromSection);
-  static void fillList(const List &list, std::uint64_t source,
-                       std::uint64_t target, std::int64_t from,
-                       std::int64_t count, std::uint64_t *sources,
-                       std::uint64_t *targets, std::uint64_t *bytes);
+  /// Section::first or Section::firstRegion: the section that a number is of.
+  std::size_t findSection(std::int64_t Section::*member,
+                          std::int64_t number) const;
+  template <typename Sink>
+  void fillList(const List &list, const Section &section, std::int64_t from,
+                std::int64_t count, Sink &sink) const;
+  template <typename Sink>
+  void fillRange(std::int64_t first, std::int64_t count, Sink sink) const;
 
   std::vector<List> lists;
   std::vector<Section> sections;
   std::vector<Batch> batches;
   std::vector<Part> parts;
-  std::int64_t descriptors = 0;
+  std::int64_t descriptors = 0, regions = 0, totalBytes = 0;
 };
 
 template <typename Visit>
@@ -124,6 +144,25 @@ void Binding::forEachBlock(std::int64_t first, std::int64_t count,
       visit(source[i], target[i], bytes[i]);
     first += here;
     count -= here;
+  }
+}
+
+template <typename Visit>
+void Binding::forEachRegion(std::int64_t first, std::int64_t count,
+                            const Visit &visit) const {
+  if (count <= 0)
+    return;
+  std::size_t number = findSection(&Section::firstRegion, first);
+  std::int64_t from = first - sections[number].firstRegion;
+  for (; count > 0; ++number, from = 0) {
+    const Section &section = sections[number];
+    const std::vector<Region> &own = lists[section.list].regions;
+    for (; from < static_cast<std::int64_t>(own.size()) && count > 0;
+         ++from, --count)
+      visit(BoundRegion{
+          own[from],
+          section.source + static_cast<std::uint64_t>(own[from].source),
+          section.target + static_cast<std::uint64_t>(own[from].target)});
   }
 }
 

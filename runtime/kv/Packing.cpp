@@ -67,25 +67,9 @@ void PackedBinding::getDescriptors(const Round &round, std::uint64_t sourceSlot,
                                    std::uint64_t targetSlot,
                                    std::vector<Descriptor> &descriptors) const {
   descriptors.clear();
-  std::uint64_t done = 0;
-  binding.forEachBlock(
-      round.firstBlock, round.blocks,
-      [&](std::uint64_t source, std::uint64_t target, std::uint64_t bytes) {
-        if (packsAtSource())
-          source = sourceSlot + done;
-        if (packsAtTarget())
-          target = targetSlot + done;
-        done += bytes;
-        if (!descriptors.empty()) {
-          Descriptor &last = descriptors.back();
-          if (last.source + last.bytes == source &&
-              last.target + last.bytes == target) {
-            last.bytes += bytes;
-            return;
-          }
-        }
-        descriptors.push_back({source, target, bytes});
-      });
+  forEachDescriptor(
+      round, sourceSlot, targetSlot,
+      [&](const Descriptor &entry) { descriptors.push_back(entry); });
 }
 
 } // namespace layline::kv

@@ -43,18 +43,51 @@ public:
   void getDescriptors(const Round &round, std::uint64_t sourceSlot,
                       std::uint64_t targetSlot,
                       std::vector<Descriptor> &descriptors) const;
+  /// The same, calling visit(descriptor) for each.
+  template <typename Visit>
+  void forEachDescriptor(const Round &round, std::uint64_t sourceSlot,
+                         std::uint64_t targetSlot, const Visit &visit) const;
 
-private:
   bool packsAtSource() const {
     return packing == Packing::Source || packing == Packing::Both;
   }
   bool packsAtTarget() const {
     return packing == Packing::Target || packing == Packing::Both;
   }
+
+private:
   const Binding &binding;
   Packing packing;
   std::vector<Round> rounds;
 };
+
+template <typename Visit>
+void PackedBinding::forEachDescriptor(const Round &round,
+                                      std::uint64_t sourceSlot,
+                                      std::uint64_t targetSlot,
+                                      const Visit &visit) const {
+  Descriptor last;
+  std::uint64_t done = 0;
+  binding.forEachBlock(
+      round.firstBlock, round.blocks,
+      [&](std::uint64_t source, std::uint64_t target, std::uint64_t bytes) {
+        if (packsAtSource())
+          source = sourceSlot + done;
+        if (packsAtTarget())
+          target = targetSlot + done;
+        done += bytes;
+        if (last.bytes && last.source + last.bytes == source &&
+            last.target + last.bytes == target) {
+          last.bytes += bytes;
+          return;
+        }
+        if (last.bytes)
+          visit(last);
+        last = {source, target, bytes};
+      });
+  if (last.bytes)
+    visit(last);
+}
 
 } // namespace layline::kv
 

@@ -94,6 +94,11 @@ struct Side {
   std::vector<Rank> ranks;
 };
 
+/// The names of a side's page tables, each once, in the order of its buffers,
+/// and the number of a buffer's among them.
+std::vector<std::string> getTables(const Side &side);
+int getTable(const Side &side, int buffer);
+
 /// Heads [begin, end) of a plane.
 struct HeadRange {
   std::int64_t begin = 0, end = 0;

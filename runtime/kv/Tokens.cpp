@@ -131,12 +131,14 @@ std::vector<TokenRun> selectTokens(const std::vector<TokenPart> &parts,
       continue;
     Interval domain = getDomain(part, request);
     std::int64_t own = part.parts * part.unit;
+    if (own > kLongestPeriod)
+      fail(LAYLINE_BAD_ARGUMENT, "a split of the tokens repeats only after ",
+           own, " tokens; at most ", kLongestPeriod, " are expected");
     std::int64_t common = std::lcm(period, own);
-    if (own > kLongestPeriod || common > kLongestPeriod)
+    if (common > kLongestPeriod)
       fail(LAYLINE_BAD_ARGUMENT,
-           "splits of the tokens repeat together only "
-           "after ",
-           common, " tokens; at most ", kLongestPeriod, " are expected");
+           "splits of the tokens repeat together only after ", common,
+           " tokens; at most ", kLongestPeriod, " are expected");
     std::int64_t begin = (domain.begin + part.index * part.unit) % own;
     std::vector<Interval> phase;
     if (begin + part.unit <= own)
