@@ -33,6 +33,7 @@ public:
 
 private:
   void check() const;
+  void checkStages() const;
   bool isOwned() const { return source.residency == Residency::Layers; }
   bool isSharded() const { return source.residency == Residency::Pages; }
   /// Heads have to be cut out of rows.
@@ -64,11 +65,17 @@ void CompatPlanner::check() const {
   if (target.pp != 1 && target.pp != source.pp)
     refuse("source pp ", source.pp, " and target pp ", target.pp,
            "; equal ones or a target without stages is expected");
+  if (source.pp > 1 && target.pp == source.pp)
+    checkStages();
   if (source.pageTokens != target.pageTokens)
     refuse("pages of ", source.pageTokens, " and of ", target.pageTokens,
            " tokens; equal pages are expected");
   if (source.isHeadMajor || target.isHeadMajor)
     refuse("pages with heads in front (hnd); token-major pages are expected");
+  if (source.dcp > 1 && source.dcp == target.dcp &&
+      source.dcpRun != target.dcpRun)
+    refuse("dcp in runs of ", source.dcpRun, " and of ", target.dcpRun,
+           " tokens; equal runs are expected");
   if (source.dcp > 1 && (source.dcp != target.dcp || source.tp != target.tp))
     refuse("source dcp ", source.dcp, " to target dcp ", target.dcp,
            "; dcp 1, or the same dcp and tp on both sides, is expected");
@@ -106,6 +113,19 @@ void CompatPlanner::check() const {
            target.tp, ")");
   if (hasWindows && isOwned())
     refuse("layersplit with windows");
+}
+
+/// A stage asks the stage of its own number alone.
+void CompatPlanner::checkStages() const {
+  for (const Rank &from : plan.source.ranks)
+    for (const Rank &to : plan.target.ranks)
+      for (std::size_t plane = 0; plane < plan.planes.size(); ++plane)
+        if (from.pp == to.pp && from.layers[plan.source.planes[plane].buffer] !=
+                                    to.layers[plan.target.planes[plane].buffer])
+          refuse("stage ", from.pp, " has other layers of plane '",
+                 plan.planes[plane].name,
+                 "' at the source than at the target; each stage asks its "
+                 "counterpart only, so equal stages are expected");
 }
 
 /// The target waits for an answer of this source.
