@@ -152,12 +152,17 @@ bool Prover::checkState(const ItemClass &items) {
   if (!plane.isState)
     return true;
   for (const Sender &sender : items.senders) {
-    if (sender.transfer->isWithLastChunk)
+    // The one item is token 0 of 1; of a share by room, in that room.
+    const TokenPart &share = sender.move->share;
+    std::int64_t room = share.kind == TokenPart::Kind::Room ? share.index : 0;
+    if (sender.transfer->isWithLastChunk ||
+        selectTokens({share}, {1, {0, 1}, true, 0, room}, {{0, 1}}).empty())
       continue;
     std::int64_t page = movesPages[items.target] ? plan.target.pageTokens : 1;
     MigrationFault fault;
     fault.tokens = 2 * page;
     fault.chunk = {0, page};
+    fault.room = room;
     fault.target = items.target;
     fault.plane = items.plane;
     fault.layer = items.layer;

@@ -106,6 +106,7 @@ private:
 
   bool prepare();
   bool preparePages(const Piece &piece);
+  bool roundsInside();
   bool proveDeal(const TokenPart &part);
   std::optional<Atom> normalise(const TokenPart &part, bool isWithLast) const;
   /// Exactly one of the pieces (not strict: at least one) writes each token
@@ -160,6 +161,8 @@ bool TokenProver::prepare() {
   };
   if (!proveDeal(problem.target))
     return false;
+  if (domain.isRounded && !domain.isState && !roundsInside())
+    return false;
   if (!keepsSlots(problem.target)) {
     reason = "slots of the target are not those of the tokens";
     return false;
@@ -193,6 +196,23 @@ bool TokenProver::prepare() {
   return true;
 }
 
+/// The slots behind the last token, which are sent as well, are in the
+/// request's own pages: those of a whole page, or of pages that the sender has
+/// alike.
+bool TokenProver::roundsInside() {
+  std::optional<Atom> target = getAtom(problem.target);
+  if (prover.proveKeepsPages(target ? target->deal : Deal(),
+                             problem.domain.pageTokens))
+    return true;
+  for (const Piece &piece : problem.pieces)
+    if (!(getAtom(piece.source) == target)) {
+      reason = "slots behind the last token are sent into pages that the "
+               "request may not have";
+      return false;
+    }
+  return true;
+}
+
 /// Pages that are moved whole bring the right tokens; sets the obstacle where
 /// they may come more than once.
 bool TokenProver::preparePages(const Piece &piece) {
@@ -210,8 +230,6 @@ bool TokenProver::preparePages(const Piece &piece) {
   }
   // What is in pieces of pages brings each page several times: too often, but
   // never too little.
-  if (!problem.isStrict)
-    return true;
   if (!keepsPages)
     obstacle = "pages are moved whole, and hold tokens of several chunks";
   else if (share && !prover.proveDealsPages(share->deal, page))
@@ -338,7 +356,7 @@ TokenVerdict TokenProver::run() {
     found.reset();
     reason.clear();
     steps = 0;
-    verdict.isProved = decide(target, all, false);
+    verdict.isProved = isOnce || decide(target, all, false);
   }
   if (verdict.isProved)
     return verdict;

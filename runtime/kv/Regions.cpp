@@ -1,6 +1,7 @@
 #include "kv/Regions.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace layline::kv {
 
@@ -138,14 +139,20 @@ public:
       std::int64_t to = target.getSlot(first) / size;
       std::int64_t last = source.getSlot(first + run.length - 1) / size;
       for (; from <= last; ++from, ++to)
-        if (from > lastPage) {
-          addPage(from, to);
-          lastPage = from;
-        }
+        if (pages.empty() || pages.back() != std::make_pair(from, to))
+          pages.push_back({from, to});
     }
   }
 
-  std::vector<Region> take() { return list.take(); }
+  std::vector<Region> take() {
+    // Strided runs lie between one another, and share pages.
+    if (!std::is_sorted(pages.begin(), pages.end()))
+      std::sort(pages.begin(), pages.end());
+    pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+    for (auto [from, to] : pages)
+      addPage(from, to);
+    return list.take();
+  }
 
 private:
   /// `count` slots, apart by steps of their own.
@@ -185,7 +192,7 @@ private:
 
   Walk source, target;
   std::int64_t heads, headBytes, blockHeads;
-  std::int64_t lastPage = -1;
+  std::vector<std::pair<std::int64_t, std::int64_t>> pages; ///< moved whole
   RegionList list;
 };
 

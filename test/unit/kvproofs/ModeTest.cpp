@@ -62,7 +62,8 @@ std::vector<Mode> getModes() {
       {"uneven stages to others", large, "tp4,pp32+31+31", "tp2,pp47+47",
        Rule::All, false},
       {"tp to dcp 8", latent, "tp8", "tp8,dcp8"},
-      {"dcp 8 to itself", latent, "tp8,dcp8", "tp8,dcp8"},
+      {"dcp 8 to itself", latent, "tp8,dcp8", "tp8,dcp8", Rule::All, true,
+       false}, // a page may hold tokens of two chunks
       {"dcp 8 to dcp 4 with other runs", latent, "tp8,dcp8:2", "tp4,dcp4:16",
        Rule::All, false},
       {"latents and index to dcp 8", sparse, "tp8,fp8", "tp8,dcp8,fp8"},
