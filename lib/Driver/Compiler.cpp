@@ -3,6 +3,7 @@
 #include "DiagnosticLog.h"
 #include "Prover.h"
 #include "Reports.h"
+#include "WholeWeights.h"
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Cost/Targets.h"
 #include "layline/Driver/Pipelines.h"
@@ -49,6 +50,10 @@ private:
   bool readConfig();
   bool import();
   bool runPasses(llvm::function_ref<void(OpPassManager &)> build);
+  /// None, with a message, if the request has no good one.
+  std::optional<CostModel> getModel();
+  /// Decides which weights every rank holds, and places the program.
+  bool place();
   /// What the ranks hold, against the limit.
   bool checkWeights();
   /// What was asked to be explained, of the placed program.
@@ -64,6 +69,7 @@ private:
   std::unique_ptr<MLIRContext> context;
   std::unique_ptr<DiagnosticLog> log;
   OwningOpRef<ModuleOp> module;
+  std::optional<WholeWeights> wholeWeights;
 };
 
 } // namespace
@@ -204,14 +210,20 @@ bool Compiler::checkWeights() {
   }
   if (!request.memoryLimit || total <= request.memoryLimit)
     return true;
+  int64_t spared = wholeWeights->getSparedBytes();
   return fail(CompileStatus::Refused,
               "--memory-limit: found weights of " + Twine(total) +
                   " bytes on one rank, expected at most " +
-                  Twine(request.memoryLimit) + "; every rank holds all of: " +
+                  Twine(request.memoryLimit) +
+                  (spared ? "; with weights split that need not be whole it "
+                            "would be " +
+                                std::to_string(total - spared)
+                          : std::string()) +
+                  "; every rank holds all of: " +
                   (replicated.empty() ? "nothing" : replicated));
 }
 
-bool Compiler::explain() {
+std::optional<CostModel> Compiler::getModel() {
   CostModelOptions options;
   options.target = request.target;
   options.calibrationFile = request.calibration;
@@ -220,7 +232,41 @@ bool Compiler::explain() {
   std::string error;
   std::optional<CostModel> model = CostModel::create(options, error);
   if (!model)
-    return fail(CompileStatus::Malformed, error);
+    fail(CompileStatus::Malformed, error);
+  return model;
+}
+
+bool Compiler::place() {
+  PlacementOptions placement;
+  placement.tp = request.tp;
+  placement.cp = request.cp;
+  placement.cpSplit = request.cpSplit;
+  placement.even = request.even;
+  wholeWeights.emplace(*module, request);
+  if (std::optional<std::string> error = wholeWeights->checkNames())
+    return fail(CompileStatus::Malformed, *error);
+  if (wholeWeights->needsPrices()) {
+    std::optional<CostModel> model = getModel();
+    if (!model || !wholeWeights->weigh(placement, *model))
+      return false;
+  }
+  placement.replicate = wholeWeights->getChosen();
+  if (!runPasses([&](OpPassManager &manager) {
+        buildPlacementPipeline(manager, placement);
+      }))
+    return false;
+  if (request.tp > 1) {
+    wholeWeights->measure();
+    result.replication = wholeWeights->getReports();
+  }
+  return true;
+}
+
+bool Compiler::explain() {
+  std::optional<CostModel> model = getModel();
+  if (!model)
+    return false;
+  std::string error;
   std::vector<int64_t> tokens = request.explainTokens;
   if (tokens.empty()) {
     std::set<int64_t> all;
@@ -238,7 +284,7 @@ bool Compiler::explain() {
         findPlaced(*module), *model, request.fuse, name, tokens, error);
     if (!text)
       return fail(CompileStatus::Malformed, "--explain: " + error);
-    result.explanation += *text;
+    result.explanation += *text + wholeWeights->explain(name);
   }
   return true;
 }
@@ -283,18 +329,7 @@ void Compiler::run() {
   result.status = CompileStatus::Refused;
   if (!phase("import", [&] { return import(); }) || !dump("1-decoder"))
     return;
-  PlacementOptions placement;
-  placement.tp = request.tp;
-  placement.cp = request.cp;
-  placement.cpSplit = request.cpSplit;
-  placement.even = request.even;
-  if (!phase("placement",
-             [&] {
-               return runPasses([&](OpPassManager &manager) {
-                 buildPlacementPipeline(manager, placement);
-               });
-             }) ||
-      !dump("2-placed"))
+  if (!phase("placement", [&] { return place(); }) || !dump("2-placed"))
     return;
 
   if (!checkWeights())

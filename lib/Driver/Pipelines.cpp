@@ -19,6 +19,7 @@ void layline::buildPlacementPipeline(OpPassManager &manager,
   place.cp = options.cp;
   place.cpSplit = options.cpSplit;
   place.even = options.even;
+  place.replicate.assign(options.replicate.begin(), options.replicate.end());
   place.reference = true;
   manager.addPass(createPlaceParallel(place));
 }

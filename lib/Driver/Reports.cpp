@@ -399,6 +399,27 @@ std::string layline::printDecisions(const CompileRequest &request,
   }
   os << ",\n";
   {
+    Lines lines(os, "replication");
+    for (const ReplicationReport &chain : result.replication)
+      lines.add([&](llvm::json::OStream &json) {
+        json.attribute("chain", chain.name);
+        json.attribute("count", chain.count);
+        json.attribute("bytes_per_rank_split", chain.splitBytes);
+        json.attribute("bytes_per_rank_whole", chain.wholeBytes);
+        json.attribute("taken", chain.isTaken);
+        json.attribute("reason", chain.reason);
+        json.attributeArray("steps", [&] {
+          for (const ReplicationReport::Step &step : chain.steps)
+            json.object([&] {
+              json.attribute("tokens", step.tokens);
+              json.attribute("split_us", std::round(step.split * 1000) / 1000);
+              json.attribute("whole_us", std::round(step.whole * 1000) / 1000);
+            });
+        });
+      });
+  }
+  os << ",\n";
+  {
     Lines lines(os, "prices");
     for (const PlannedProgram::Variant &variant : planned.variants)
       if (variant.allPrices)

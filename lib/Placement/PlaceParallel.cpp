@@ -1,9 +1,12 @@
 //===- PlaceParallel.cpp - the plain tensor- and context-parallel program -===//
 #include "dialects/Decoder/Decoder.h"
+#include "layline/Placement/FeatureChains.h"
 #include "layline/Placement/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include <numeric>
 #include <set>
 
@@ -44,6 +47,8 @@ public:
       : function(function), tp(tp), rows(rows), context(function.getContext()),
         axis(StringAttr::get(context, kTensorAxis)) {}
 
+  /// The op's features stay whole.
+  void keepWhole(Operation *op) { keptWhole.insert(op); }
   /// Walks backwards: which split each value should have.
   LogicalResult carrySplitsBack();
   /// Walks forwards: the layout each value gets, and the sums that follow.
@@ -64,6 +69,7 @@ private:
   MLIRContext *context;
   StringAttr axis;
   DenseMap<Value, LayoutAttr> wanted;
+  llvm::SmallPtrSet<Operation *, 8> keptWhole;
   /// All rows of a value of which a rank holds some.
   DenseMap<Value, Value> wholeOf;
   std::set<SplitExtent> splits;
@@ -100,7 +106,9 @@ LogicalResult Placer::carrySplitsBack() {
     FactorModel model;
     layoutOp.getFactors(model);
     SmallVector<SplitAttr, 6> factors(model.factors.size());
-    StringRef own = layoutOp.getTensorParallelFactor();
+    StringRef own = keptWhole.contains(&op)
+                        ? StringRef()
+                        : layoutOp.getTensorParallelFactor();
     std::optional<unsigned> ownFactor =
         own.empty() ? std::nullopt : model.find(own);
     if (ownFactor)
@@ -395,6 +403,29 @@ struct PlaceParallel : layline::impl::PlaceParallelBase<PlaceParallel> {
                           split->kind, 1, split->argument);
   }
 
+  LogicalResult keepChainsWhole(func::FuncOp function, Placer &placer) {
+    if (replicate.empty())
+      return success();
+    llvm::StringSet<> known;
+    for (const FeatureChain &chain : findFeatureChains(function)) {
+      known.insert(chain.name);
+      if (llvm::is_contained(replicate, chain.name))
+        placer.keepWhole(chain.divided);
+    }
+    for (const std::string &name : replicate)
+      if (!known.contains(name)) {
+        InFlightDiagnostic diag = function.emitError()
+                                  << "has no chain of products '" << name
+                                  << "' whose weights every rank could hold";
+        SmallVector<StringRef> names(known.keys());
+        llvm::sort(names);
+        if (!names.empty())
+          diag << ", expected some of " << llvm::join(names, ", ");
+        return diag;
+      }
+    return success();
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto [name, ranks] :
@@ -447,6 +478,8 @@ struct PlaceParallel : layline::impl::PlaceParallelBase<PlaceParallel> {
           return signalPassFailure();
         }
       Placer placer(function, tp, *rows);
+      if (failed(keepChainsWhole(function, placer)))
+        return signalPassFailure();
       // One rank splits nothing.
       if (tp > 1 && (failed(placer.carrySplitsBack()) ||
                      (even && failed(placer.checkEven()))))

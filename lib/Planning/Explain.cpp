@@ -3,6 +3,8 @@
 #include "Planner.h"
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Placement/Passes.h"
+#include "layline/Support/PlaceName.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -18,16 +20,6 @@ static int64_t getShare(func::FuncOp function) {
 
 static StringAttr getAxis(func::FuncOp function) {
   return StringAttr::get(function.getContext(), kTensorAxis);
-}
-
-/// "layer.17.o_proj" -> "o_proj"
-static StringRef dropLayer(StringRef place) {
-  StringRef rest = place;
-  int64_t number;
-  if (rest.consume_front("layer.") && !rest.consumeInteger(10, number) &&
-      rest.consume_front("."))
-    return rest;
-  return place;
 }
 
 static StringRef getFormName(Form form) {
@@ -164,7 +156,7 @@ std::string Explainer::listNames() const {
   llvm::SetVector<StringRef> names;
   for (int v = 0; v < static_cast<int>(program.getGraph().values.size()); ++v)
     if (StringAttr place = grid::getPlace(program.getValue(v).getLoc()))
-      names.insert(dropLayer(place.getValue()));
+      names.insert(parsePlaceName(place.getValue()).name);
   return llvm::join(names, ", ");
 }
 
@@ -214,6 +206,21 @@ std::vector<ProgramPrice> layline::priceProgram(func::FuncOp placed,
   return prices;
 }
 
+std::vector<double> layline::priceStep(func::FuncOp placed,
+                                       const CostModel &model, bool fuse,
+                                       ArrayRef<int64_t> tokens) {
+  const Planner planner(placed, getAxis(placed), model, getShare(placed), fuse);
+  std::vector<double> prices(tokens.size());
+  parallelFor(placed.getContext(), 0, tokens.size(),
+              [&](size_t i) { prices[i] = planner.priceStep(tokens[i]); });
+  return prices;
+}
+
+int64_t layline::getWeightBytes(Value weight) {
+  return getWeightBytes(grid::lookupMesh(weight.getDefiningOp()),
+                        cast<RankedTensorType>(weight.getType()));
+}
+
 std::vector<WeightShare> layline::listWeights(func::FuncOp placed) {
   llvm::MapVector<std::pair<StringRef, unsigned>, WeightShare> shares;
   StringAttr axis = getAxis(placed);
@@ -223,11 +230,10 @@ std::vector<WeightShare> layline::listWeights(func::FuncOp placed) {
     grid::LayoutAttr layout = grid::getLayout(type);
     bool isSplit = layout && layout.getDimSplitBy(axis);
     StringAttr place = grid::getPlace(weight.getLoc());
-    WeightShare &share =
-        shares[{place ? dropLayer(place.getValue()) : weight.getKey(),
-                isSplit ? 0u : 1u}];
-    share.name =
-        place ? dropLayer(place.getValue()).str() : weight.getKey().str();
+    StringRef name = place ? StringRef(parsePlaceName(place.getValue()).name)
+                           : weight.getKey();
+    WeightShare &share = shares[{name, isSplit ? 0u : 1u}];
+    share.name = name.str();
     share.isReplicated = !isSplit;
     ++share.count;
     share.bytes += getWeightBytes(mesh, type);

@@ -3,6 +3,7 @@
 #include "FormPieces.h"
 #include "RowRegion.h"
 #include "layline/Planning/Passes.h"
+#include "layline/Support/PlaceName.h"
 #include <map>
 
 using namespace mlir;
@@ -107,8 +108,8 @@ int64_t layline::getWeightBytes(MeshOp mesh, RankedTensorType type) {
   return countElements(mesh, type, 0) * getElementBytes(type);
 }
 
-static Estimate getRunEstimate(const CostModel &model, const Traffic &traffic,
-                               int64_t rows) {
+Estimate layline::getRunEstimate(const CostModel &model, const Traffic &traffic,
+                                 int64_t rows) {
   if (traffic.isFree)
     return {0, Confidence::Measured, "a view"};
   if (traffic.gemms.empty())
@@ -326,25 +327,27 @@ void FormProgram::Builder::build() {
     if (number >= 0 && graph.ops[number].modes.size() > 1)
       continue;
     Traffic traffic = layline::getTraffic(mesh, &op);
-    if (traffic.gemms.empty())
+    bool isProduct = !traffic.gemms.empty();
+    if (traffic.isFree || (!isProduct && !isa<RowwiseOpInterface>(op)))
       continue;
+    Counted &list = isProduct ? program.fixed : program.fixedRowwise;
     std::string key;
+    if (!isProduct)
+      key = std::to_string(traffic.readPerRow) + " " +
+            std::to_string(traffic.writePerRow) + " " +
+            std::to_string(traffic.once);
     for (const Traffic::Gemm &gemm : traffic.gemms)
       key += gemm.getKey() + " ";
-    auto [entry, isNew] = known.try_emplace(key, program.fixed.size());
+    auto [entry, isNew] = known.try_emplace(key, list.size());
     if (isNew)
-      program.fixed.emplace_back(std::move(traffic), 0);
-    ++program.fixed[entry->second].second;
+      list.emplace_back(std::move(traffic), 0);
+    ++list[entry->second].second;
   }
 }
 
 int64_t layline::getLayer(Operation *op) {
   StringAttr place = getPlace(op->getLoc());
-  StringRef text = place ? place.getValue() : StringRef();
-  int64_t number;
-  if (!text.consume_front("layer.") || text.consumeInteger(10, number))
-    return -1;
-  return number;
+  return place ? parsePlaceName(place.getValue()).layer : -1;
 }
 
 FormProgram::FormProgram(func::FuncOp function, StringAttr axis,
@@ -427,15 +430,26 @@ Estimate FormProgram::getEstimate(const CostModel &model,
                         getRows(tokens, byRows, ranks));
 }
 
-Estimate FormProgram::getFixedEstimate(const CostModel &model,
-                                       int64_t tokens) const {
+static Estimate sumUp(const CostModel &model,
+                      ArrayRef<std::pair<Traffic, int64_t>> counted,
+                      int64_t tokens) {
   Estimate sum;
-  for (const auto &[traffic, count] : fixed) {
+  for (const auto &[traffic, count] : counted) {
     Estimate one = getRunEstimate(model, traffic, tokens);
     one.us *= static_cast<double>(count);
     sum += one;
   }
   return sum;
+}
+
+Estimate FormProgram::getFixedEstimate(const CostModel &model,
+                                       int64_t tokens) const {
+  return sumUp(model, fixed, tokens);
+}
+
+Estimate FormProgram::getFixedRowwiseEstimate(const CostModel &model,
+                                              int64_t tokens) const {
+  return sumUp(model, fixedRowwise, tokens);
 }
 
 Estimate FormProgram::getPieceEstimate(const CostModel &model, int piece,

@@ -47,6 +47,9 @@ struct PieceShape {
 
 /// What the op reads, writes and multiplies, as one rank does it.
 Traffic getTraffic(grid::MeshOp mesh, mlir::Operation *op);
+/// What a kernel takes on so many rows.
+Estimate getRunEstimate(const CostModel &model, const Traffic &traffic,
+                        int64_t rows);
 /// Bytes of a weight on the rank that holds most of it.
 int64_t getWeightBytes(grid::MeshOp mesh, mlir::RankedTensorType type);
 /// The layer that the importer has named an op for, or -1.
@@ -100,6 +103,9 @@ public:
                             int64_t tokens) const;
   /// Products that no choice is about.
   Estimate getFixedEstimate(const CostModel &model, int64_t tokens) const;
+  /// Row-wise ops that no choice is about: on features that ranks share out.
+  Estimate getFixedRowwiseEstimate(const CostModel &model,
+                                   int64_t tokens) const;
   /// Without pieces that hold a collective: today's separate kernels.
   FormCosts withoutFusedCollectives(FormCosts costs) const;
   /// Every op by rows where that is possible, at no price but the number and
@@ -119,7 +125,8 @@ private:
   std::vector<int64_t> rowBytes;
   std::vector<Traffic> traffic; ///< of each op
   /// Of ops that no choice is about, and how many are like it.
-  std::vector<std::pair<Traffic, int64_t>> fixed;
+  using Counted = std::vector<std::pair<Traffic, int64_t>>;
+  Counted fixed, fixedRowwise;
   llvm::DenseMap<mlir::Operation *, int> opNumbers;
   llvm::DenseMap<mlir::Value, int> valueNumbers;
   int64_t ranks = 1;

@@ -1,5 +1,6 @@
 //===- Planner.cpp - choices for a placed program, and their prices -------===//
 #include "Planner.h"
+#include "layline/Placement/FeatureChains.h"
 #include "mlir/IR/Threading.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
@@ -31,6 +32,7 @@ Planner::Planner(func::FuncOp placed, StringAttr axis, const CostModel &model,
                                 : lastSum[graph.values[value].producer]);
     lastSum.push_back(last);
   }
+  findWholeChains(placed, axis);
 }
 
 int64_t Planner::getRows(int64_t tokens) const {
@@ -43,6 +45,12 @@ FormCosts Planner::getCosts(int64_t tokens) const {
 
 FormChoice Planner::choose(int64_t tokens) const {
   return solver.solve(getCosts(tokens));
+}
+
+double Planner::priceStep(int64_t tokens) const {
+  int64_t rows = getRows(tokens);
+  return choose(tokens).us + program.getFixedEstimate(model, rows).us +
+         program.getFixedRowwiseEstimate(model, rows).us;
 }
 
 FormChoice Planner::chooseByRows() const {
@@ -120,17 +128,54 @@ Planner::Ranges Planner::searchRanges(int64_t min, int64_t max) const {
 // Prices of parts
 //===----------------------------------------------------------------------===//
 
-/// Every op in the mode whose results are whole, all sums all-reduced, without
-/// kernels that hold a collective: what engines do without this compiler.
-static FormCosts getCostsToday(const FormProgram &program, FormCosts costs) {
+FormChoice Planner::solveToday(FormCosts &costs, int64_t tokens) const {
   costs = program.withoutFusedCollectives(std::move(costs));
   const FormGraph &graph = program.getGraph();
   for (auto [op, entry] : llvm::enumerate(graph.ops))
     for (unsigned mode = 1; mode < entry.modes.size(); ++mode)
       costs.modes[op][mode] = kNever;
+  std::vector<int> labels(graph.ops.size());
+  for (const ChainOp &entry : chainOps) {
+    labels[entry.op] = 1;
+    double &us = costs.modes[entry.op][0];
+    us = getRunEstimate(model, entry.split, getRows(tokens)).us;
+    if (entry.owed >= 0)
+      us += costs.conversions[entry.owed]
+                             [static_cast<unsigned>(Conversion::AllReduce)];
+  }
   for (auto &conversions : costs.conversions)
     conversions[static_cast<unsigned>(Conversion::ReduceScatter)] = kNever;
-  return costs;
+  return chainOps.empty() ? solver.solve(costs)
+                          : solver.withLabels(labels).solve(costs);
+}
+
+void Planner::findWholeChains(func::FuncOp placed, StringAttr axis) {
+  int64_t ranks = program.getRanks();
+  for (const FeatureChain &chain : findFeatureChains(placed)) {
+    bool isSplit = llvm::any_of(chain.weights, [&](Value weight) {
+      return !!grid::getLayout(weight.getType()).getDimSplitBy(axis);
+    });
+    if (isSplit || ranks == 1)
+      continue;
+    ++wholeChains;
+    for (Operation *op : chain.ops) {
+      int number = program.findOp(op);
+      if (number < 0)
+        continue;
+      Traffic traffic = program.getTraffic(number);
+      auto share = [&](int64_t &size) { size = llvm::divideCeil(size, ranks); };
+      bool owes = op == chain.owing;
+      if (traffic.gemms.empty()) {
+        share(traffic.readPerRow);
+        share(traffic.writePerRow);
+      }
+      share(traffic.once);
+      for (Traffic::Gemm &gemm : traffic.gemms)
+        share(owes ? gemm.k : gemm.n);
+      chainOps.push_back({number, std::move(traffic),
+                          owes ? program.findValue(op->getResult(0)) : -1});
+    }
+  }
 }
 
 void Planner::addUp(const FormChoice &choice, const FormCosts &costs,
@@ -227,8 +272,8 @@ static std::pair<int64_t, int64_t> countLaunches(const FormProgram &program,
 PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
   const FormGraph &graph = program.getGraph();
   FormCosts costs = getCosts(tokens);
-  FormCosts todayCosts = getCostsToday(program, costs);
-  FormChoice today = solver.solve(todayCosts);
+  FormCosts todayCosts = costs;
+  FormChoice today = solveToday(todayCosts, tokens);
   FormCosts unfusedCosts =
       program.withoutFusedCollectives(restrictTo(graph, costs, choice));
   FormChoice unfused =
@@ -301,6 +346,9 @@ PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
   std::tie(price.phases, price.launches) = countLaunches(program, choice);
   std::tie(price.phasesToday, price.launchesToday) =
       countLaunches(program, today);
+  // The sums of chains that are not in this program.
+  price.phasesToday += wholeChains;
+  price.launchesToday += wholeChains;
   if (unfused.us != kNever)
     price.launchesUnfused = countLaunches(program, unfused).second;
 

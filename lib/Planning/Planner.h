@@ -65,6 +65,9 @@ public:
   /// The least-cost choice in which this value is not gathered.
   FormChoice chooseWithoutGather(int value, int64_t tokens) const;
 
+  /// The least-cost choice, with what no choice is about.
+  double priceStep(int64_t tokens) const;
+
   PlanPrice explainPlan(const FormChoice &choice, int64_t tokens) const;
   std::vector<Alternative> explainSite(llvm::StringRef site,
                                        const FormChoice &choice,
@@ -91,6 +94,21 @@ private:
   int64_t rowsShare;
   FormProgram program;
   FormSolver solver;
+  /// Every op in the mode whose results are whole, all sums all-reduced,
+  /// without kernels that hold a collective, weights in parts: what engines do
+  /// without this compiler.
+  FormChoice solveToday(FormCosts &costs, int64_t tokens) const;
+  void findWholeChains(mlir::func::FuncOp placed, mlir::StringAttr axis);
+
+  /// An op of a chain whose weights every rank holds, as it is where they are
+  /// split; the product behind owes the sum.
+  struct ChainOp {
+    int op;
+    Traffic split;
+    int owed; ///< value, or -1
+  };
+  std::vector<ChainOp> chainOps;
+  int64_t wholeChains = 0;
   /// The last sum that each op waits for: a graph value, or -1.
   std::vector<int> lastSum;
 };

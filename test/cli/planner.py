@@ -74,6 +74,49 @@ test.refused(test.run("compile", config, "--tp", 8, "--memory-limit", "10GiB", "
 test.refused(test.run("compile", config, "--tp", 8, "--memory-limit", "ten", "-o", test.out / "no"),
              "memory limit of ten", 2, "--memory-limit", "found 'ten'", "80GiB")
 
+# Chains of products whose weights every rank holds: with a limit that has room
+# for them they run by rows and owe nothing, at the price that is shown.
+whole = plan("qwen3-8b", 8, "h200x8", "--tokens", "4096:8192", "--memory-limit", "20GiB")
+split = plan("qwen3-8b", 8, "h200x8", "--tokens", "4096:8192")
+tight = plan("qwen3-8b", 8, "h200x8", "--tokens", "4096:8192", "--memory-limit", "3GiB")
+decode = plan("qwen3-8b", 8, "h200x8", "--tokens", "1:512", "--memory-limit", "20GiB")
+for decisions, taken, why in ((whole, True, "saves up to"), (tight, False, "the limit is"),
+                              (decode, False, "more of a step at"),
+                              (split, False, "--replicate-weights never")):
+    (chain,) = decisions["replication"]
+    test.expect(chain["chain"] == "down_proj" and chain["count"] == 36 and chain["taken"] == taken
+                and why in chain["reason"], f"MLP weights: {why}", chain)
+(chain,) = whole["replication"]
+test.expect(chain["bytes_per_rank_whole"] == 8 * chain["bytes_per_rank_split"]
+            == 36 * 3 * 4096 * 12288 * 2, "what whole weights take", chain)
+test.expect(all(s["whole_us"] < s["split_us"] for s in chain["steps"]), "and save", chain["steps"])
+test.expect(not (split["replication"][0]["steps"]), "what is not weighed has no price",
+            split["replication"])
+names = [{s["site"] for s in d["sites"]} for d in (whole, split)]
+test.expect(names[0] == {n for n in names[1] if not n.endswith("down_proj")},
+            "the chain's sums are gone, the others stay", sorted(names[1] - names[0])[:3])
+test.expect(any(w["weight"] == "down_proj" and w["replicated"] for w in whole["weights"])
+            and not any(w["weight"] == "down_proj" and w["replicated"] for w in split["weights"]),
+            "weights are listed as they are held")
+# The plain program stays the baseline: the chain's products in parts, and its sum.
+for a, b in zip(whole["prices"], split["prices"]):
+    products = b["products_us"] - a["products_us"]
+    test.expect(a["phases_today"] == b["phases_today"]
+                and 0 < a["today_us"] - b["today_us"] - products < 0.02 * a["today_us"],
+                f"baseline at {a['tokens']} tokens", (a["today_us"], b["today_us"], products))
+small = MODELS / "qwen3-8b.json"
+said = test.run("compile", small, "--tp", 8, "--target", "h200x8", "--tokens", "4096:8192",
+                "--explain", "layer.0.down_proj", "--at", "6000", "-o", test.out / "said").stdout
+test.expect(re.search(r"not taken: --replicate-weights never.*\n.*\n.*6000 tokens", said, re.S),
+            "an explained site says what whole weights would save", said[-600:])
+test.refused(test.run("compile", small, "--tp", 8, "--replicate-weights", "o_proj", "-o",
+                      test.out / "no"),
+             "no chain", 2, "--replicate-weights: found 'o_proj'", "some of down_proj")
+test.refused(test.run("compile", small, "--tp", 8, "--memory-limit", "3GiB", "--replicate-weights",
+                      "all", "-o", test.out / "no"),
+             "whole weights against the limit", 1, "found weights of 11560904704 bytes",
+             "with weights split that need not be whole it would be 2048223232")
+
 # Phases: what is not said follows from them.
 decode = plan("llama-3.1-70b", 8, "h100x8", "--phase", "decode")
 prefill = plan("llama-3.1-70b", 8, "h100x8", "--phase", "prefill")

@@ -29,8 +29,13 @@ struct CompileRequest {
   std::vector<std::string> explain;
   std::vector<int64_t> explainTokens;
   int64_t memoryLimit = 0; ///< bytes of weights of a rank; 0: none
-  bool even = false;       ///< refuse parts of different sizes
-  bool fuse = true;        ///< false: separate steps, as a baseline
+  /// Chains of products whose weights every rank holds whole, that they may run
+  /// by rows (see docs/rationale.md): "never"; "auto", where that pays and the
+  /// memory allows it; "all"; or names, "down_proj,shared_down_proj". Empty:
+  /// auto if there is a memory limit, else never.
+  std::string replicate;
+  bool even = false; ///< refuse parts of different sizes
+  bool fuse = true;  ///< false: separate steps, as a baseline
   /// The process ends soon after: memory is left to the system, which takes it
   /// back faster than it is freed piece by piece.
   bool endsProcess = false;
@@ -48,6 +53,22 @@ struct WeightReport {
   std::string name; ///< "q_a_proj"
   int64_t count = 0, bytes = 0;
   bool isReplicated = false; ///< every rank holds all of it
+};
+
+/// Chains of products whose weights every rank could hold whole.
+struct ReplicationReport {
+  std::string name; ///< of the product that owes: "down_proj"
+  int64_t count = 0;
+  /// Of all of them: in parts on the rank that holds most, and whole.
+  int64_t splitBytes = 0, wholeBytes = 0;
+  /// Microseconds of a step at best, attention left out; none if not weighed.
+  struct Step {
+    int64_t tokens;
+    double split, whole;
+  };
+  std::vector<Step> steps;
+  bool isTaken = false;
+  std::string reason;
 };
 
 /// What a variant's boundaries cost at a token count, in microseconds: see
@@ -128,6 +149,7 @@ struct Compilation {
   std::string dtype;
   int64_t weightBytes = 0; ///< on the rank that holds most
   std::vector<WeightReport> weights;
+  std::vector<ReplicationReport> replication;
   std::string explanation; ///< of `CompileRequest::explain`
   std::vector<VariantReport> variants;
   std::vector<ProofRecord> proofs;

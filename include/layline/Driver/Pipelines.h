@@ -21,6 +21,9 @@ struct PlacementOptions : mlir::PassPipelineOptions<PlacementOptions> {
   Option<bool> even{*this, "even",
                     llvm::cl::desc("Refuse parts of different sizes."),
                     llvm::cl::init(false)};
+  ListOption<std::string> replicate{
+      *this, "replicate",
+      llvm::cl::desc("Chains of products whose weights every rank holds.")};
 };
 void buildPlacementPipeline(mlir::OpPassManager &manager,
                             const PlacementOptions &options);

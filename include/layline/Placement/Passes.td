@@ -41,6 +41,10 @@ def PlaceParallel : Pass<"place-parallel", "::mlir::ModuleOp"> {
     The mesh is then ["cp", "tp"]: cards that share the heads of one part of the
     tokens have consecutive ranks.
 
+    `replicate` names chains of products by the product that owes (see
+    FeatureChains.h): all their weights stay whole, on every rank, so that they
+    can run on own rows and owe nothing.
+
     `even` refuses sizes that do not divide, naming those that do: for engines
     that need equal parts on all ranks.
   }];
@@ -51,6 +55,8 @@ def PlaceParallel : Pass<"place-parallel", "::mlir::ModuleOp"> {
            "How tokens are dealt out over \"cp\": zigzag, contiguous, interleave or interleave:I.">,
     Option<"even", "even", "bool", /*default=*/"false",
            "Refuse parts of different sizes.">,
+    ListOption<"replicate", "replicate", "std::string",
+               "Chains whose weights every rank holds: down_proj,shared_down_proj.">,
     Option<"reference", "reference", "bool", /*default=*/"false",
            "Keep the program as imported, marked `decoder.reference`, for verify-equivalence.">
   ];

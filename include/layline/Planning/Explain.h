@@ -35,6 +35,15 @@ std::vector<ProgramPrice> priceProgram(mlir::func::FuncOp placed,
                                        const CostModel &model, bool fuse,
                                        llvm::ArrayRef<int64_t> tokens);
 
+/// What a step takes at best at each token count, in microseconds: every
+/// boundary, product and row-wise op, of programs that differ in where their
+/// weights are. Attention and caches are not in it.
+std::vector<double> priceStep(mlir::func::FuncOp placed, const CostModel &model,
+                              bool fuse, llvm::ArrayRef<int64_t> tokens);
+
+/// Bytes of a placed weight on the rank that holds most of it.
+int64_t getWeightBytes(mlir::Value weight);
+
 /// Weights that a rank holds.
 struct WeightShare {
   std::string name; ///< without the layer: "q_a_proj"
