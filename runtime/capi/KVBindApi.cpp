@@ -69,10 +69,9 @@ void fillShared(std::int64_t first, std::int64_t count, std::int32_t asked,
   if (threads == 1)
     return fill(first, count);
   layline::runtime::runThreads(threads, [&](std::int64_t i) {
-    // No product that could leave 64 bits.
-    std::int64_t base = count / threads, rest = count % threads;
-    std::int64_t begin = i * base + std::min(i, rest);
-    fill(first + begin, base + (i < rest ? 1 : 0));
+    layline::runtime::Share share =
+        layline::runtime::getShare(count, threads, i);
+    fill(first + share.begin, share.end - share.begin);
   });
 }
 

@@ -34,7 +34,7 @@ template <typename Body> layline_status guardedKV(const Body &body) noexcept {
   return runtime::guarded(getErrorText(), body);
 }
 
-const Side &getSide(const layline_kv_plan *plan, layline_kv_side side);
+const Side &getSide(const layline_kv_plan *plan, int32_t side);
 Request readRequest(const layline_kv_request *request);
 layline_kv_packing_place toC(Packing packing);
 

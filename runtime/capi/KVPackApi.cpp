@@ -1,11 +1,16 @@
 // KV bindings packed: rounds, slots, what is sent of them.
 #include "capi/KVBorder.h"
+#include "capi/Parallel.h"
 
 using namespace layline::kv;
+using layline::runtime::chooseThreads;
 using layline::runtime::fail;
+using layline::runtime::getShare;
 using layline::runtime::inside;
 using layline::runtime::lengthOf;
 using layline::runtime::notNull;
+using layline::runtime::runThreads;
+using layline::runtime::Share;
 
 static const Round &getRound(const layline_kv_packing *packing, int64_t index) {
   notNull(packing);
@@ -23,6 +28,19 @@ static const Round &getRoundOfSlot(const layline_kv_packing *packing,
     fail(LAYLINE_BAD_ARGUMENT, "a slot of ", slotBytes,
          " bytes is given; round ", index, " has ", round.bytes);
   return round;
+}
+
+/// Calls copy(begin, end) for parts of a round's blocks.
+template <typename Copy>
+static void copyShared(const Round &round, std::int32_t asked,
+                       const Copy &copy) {
+  constexpr std::int64_t kForThread = 1 << 20; // bytes
+  std::int64_t threads =
+      std::min(chooseThreads(asked, round.bytes, kForThread), round.blocks);
+  runThreads(threads, [&](std::int64_t i) {
+    Share share = getShare(round.blocks, threads, i);
+    copy(share.begin, share.end);
+  });
 }
 
 extern "C" {
@@ -68,21 +86,25 @@ layline_status layline_kv_packing_round(const layline_kv_packing *packing,
 }
 
 layline_status layline_kv_pack(const layline_kv_packing *packing, int64_t round,
-                               void *slot, size_t slotBytes) {
+                               void *slot, size_t slotBytes, int32_t threads) {
   return guardedKV([&] {
     const Round &found = getRoundOfSlot(packing, round, slot, slotBytes);
     if (packing->packed.packsAtSource())
-      packing->packed.pack(found, slot);
+      copyShared(found, threads, [&](int64_t begin, int64_t end) {
+        packing->packed.pack(found, slot, begin, end);
+      });
   });
 }
 
 layline_status layline_kv_unpack(const layline_kv_packing *packing,
                                  int64_t round, const void *slot,
-                                 size_t slotBytes) {
+                                 size_t slotBytes, int32_t threads) {
   return guardedKV([&] {
     const Round &found = getRoundOfSlot(packing, round, slot, slotBytes);
     if (packing->packed.packsAtTarget())
-      packing->packed.unpack(found, slot);
+      copyShared(found, threads, [&](int64_t begin, int64_t end) {
+        packing->packed.unpack(found, slot, begin, end);
+      });
   });
 }
 

@@ -18,13 +18,13 @@ std::string &getErrorText() {
   return text;
 }
 
-const Side &getSide(const layline_kv_plan *plan, layline_kv_side side) {
+const Side &getSide(const layline_kv_plan *plan, int32_t side) {
   notNull(plan);
   if (side == LAYLINE_KV_SOURCE)
     return plan->plan.source;
   if (side == LAYLINE_KV_TARGET)
     return plan->plan.target;
-  fail(LAYLINE_BAD_ARGUMENT, "side ", static_cast<int>(side),
+  fail(LAYLINE_BAD_ARGUMENT, "side ", side,
        " is asked for; 0 (source) or 1 (target) is expected");
 }
 
@@ -56,7 +56,7 @@ Request readRequest(const layline_kv_request *request) {
 
 } // namespace layline::kv
 
-static const Rank &getRank(const layline_kv_plan *plan, layline_kv_side side,
+static const Rank &getRank(const layline_kv_plan *plan, int32_t side,
                            std::int64_t rank) {
   const Side &all = getSide(plan, side);
   inside(rank, lengthOf(all.ranks),
@@ -125,8 +125,7 @@ layline_status layline_kv_plan_plane(const layline_kv_plan *plan, int64_t index,
   });
 }
 
-layline_status layline_kv_plan_side(const layline_kv_plan *plan,
-                                    layline_kv_side side,
+layline_status layline_kv_plan_side(const layline_kv_plan *plan, int32_t side,
                                     layline_kv_side_info *info) {
   return guardedKV([&] {
     const Side &found = getSide(plan, side);
@@ -136,9 +135,8 @@ layline_status layline_kv_plan_side(const layline_kv_plan *plan,
   });
 }
 
-layline_status layline_kv_plan_rank(const layline_kv_plan *plan,
-                                    layline_kv_side side, int64_t rank,
-                                    layline_kv_rank_info *info) {
+layline_status layline_kv_plan_rank(const layline_kv_plan *plan, int32_t side,
+                                    int64_t rank, layline_kv_rank_info *info) {
   return guardedKV([&] {
     const Rank &found = getRank(plan, side, rank);
     notNull(info);
@@ -146,9 +144,8 @@ layline_status layline_kv_plan_rank(const layline_kv_plan *plan,
   });
 }
 
-layline_status layline_kv_plan_buffer(const layline_kv_plan *plan,
-                                      layline_kv_side side, int64_t rank,
-                                      int64_t index,
+layline_status layline_kv_plan_buffer(const layline_kv_plan *plan, int32_t side,
+                                      int64_t rank, int64_t index,
                                       layline_kv_buffer_info *info) {
   return guardedKV([&] {
     const Rank &found = getRank(plan, side, rank);
@@ -164,9 +161,8 @@ layline_status layline_kv_plan_buffer(const layline_kv_plan *plan,
   });
 }
 
-layline_status layline_kv_plan_table(const layline_kv_plan *plan,
-                                     layline_kv_side side, int64_t table,
-                                     const char **name) {
+layline_status layline_kv_plan_table(const layline_kv_plan *plan, int32_t side,
+                                     int64_t table, const char **name) {
   return guardedKV([&] {
     const Side &found = getSide(plan, side);
     notNull(name);
@@ -231,8 +227,8 @@ layline_status layline_kv_plan_responders(const layline_kv_plan *plan,
 
 layline_status layline_kv_plan_pages(const layline_kv_plan *plan,
                                      const layline_kv_request *request,
-                                     layline_kv_side side, int64_t rank,
-                                     int64_t table, int64_t *pages) {
+                                     int32_t side, int64_t rank, int64_t table,
+                                     int64_t *pages) {
   return guardedKV([&] {
     const Rank &found = getRank(plan, side, rank);
     const Side &all = getSide(plan, side);

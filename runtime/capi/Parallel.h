@@ -22,6 +22,19 @@ inline std::int64_t chooseThreads(std::int32_t asked, std::int64_t work,
   return std::max<std::int64_t>(1, std::min(most, work / least));
 }
 
+/// Items [begin, end).
+struct Share {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// Part `index` of n items in balanced parts. No product that could leave 64
+/// bits.
+inline Share getShare(std::int64_t n, std::int64_t parts, std::int64_t index) {
+  std::int64_t base = n / parts, rest = n % parts;
+  std::int64_t begin = index * base + std::min(index, rest);
+  return {begin, begin + base + (index < rest ? 1 : 0)};
+}
+
 /// Calls body(i) for 0 <= i < count, each on a thread of its own, the last on
 /// this one. Throws what the first of them threw. Where the system has no
 /// thread to give, this one does the work.

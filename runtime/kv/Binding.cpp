@@ -253,6 +253,7 @@ void Binder::addSections(const Move &move, int plane, const Known &entry) {
                    plan.target.planes[plane].pageBytes, entry.targetPage + 1);
       section.first = binding.descriptors;
       section.firstRegion = binding.regions;
+      section.firstBytes = binding.totalBytes;
       if (list.bytes > kMostBytes - binding.totalBytes)
         bad("more than ", kMostBytes, " bytes are moved");
       binding.totalBytes += list.bytes;
@@ -352,6 +353,14 @@ std::int64_t Binding::List::countBytes(std::int64_t count) const {
     return bytes;
   std::size_t region = findRegion(count);
   return bytesBefore[region] + (count - firsts[region]) * regions[region].bytes;
+}
+
+std::int64_t Binding::countBytesBefore(std::int64_t number) const {
+  if (number >= descriptors)
+    return totalBytes;
+  const Section &section = sections[findSection(&Section::first, number)];
+  return section.firstBytes +
+         lists[section.list].countBytes(number - section.first);
 }
 
 std::size_t Binding::findSection(std::int64_t Section::*member,

@@ -44,6 +44,20 @@ struct Part {
   std::int64_t firstBatch = 0, batches = 0;
 };
 
+/// Descriptors at equal steps.
+struct BlockRun {
+  std::uint64_t source = 0, target = 0, bytes = 0;
+  std::uint64_t sourceStep = 0, targetStep = 0; ///< modulo 2^64
+  std::int64_t count = 0;
+
+  std::uint64_t getSource(std::int64_t i) const {
+    return source + static_cast<std::uint64_t>(i) * sourceStep;
+  }
+  std::uint64_t getTarget(std::int64_t i) const {
+    return target + static_cast<std::uint64_t>(i) * targetStep;
+  }
+};
+
 /// A region at the addresses of one layer: those of its first block.
 struct BoundRegion {
   Region region;
@@ -77,11 +91,24 @@ public:
                 std::uint64_t sourceDevice, std::uint64_t targetDevice,
                 std::uint64_t *source, std::uint64_t *target) const;
 
-  /// Calls visit(source, target, bytes) with the addresses of descriptors
-  /// first .. first + count - 1, in order.
+  /// Bytes of descriptors 0 .. number - 1.
+  std::int64_t countBytesBefore(std::int64_t number) const;
+
+  /// Calls visit(run) for descriptors first .. first + count - 1, in order, as
+  /// runs at equal steps.
+  template <typename Visit>
+  void forEachRun(std::int64_t first, std::int64_t count,
+                  const Visit &visit) const;
+
+  /// Calls visit(source, target, bytes) for each of them.
   template <typename Visit>
   void forEachBlock(std::int64_t first, std::int64_t count,
-                    const Visit &visit) const;
+                    const Visit &visit) const {
+    forEachRun(first, count, [&](const BlockRun &run) {
+      for (std::int64_t i = 0; i < run.count; ++i)
+        visit(run.getSource(i), run.getTarget(i), run.bytes);
+    });
+  }
 
   /// Calls visit(region) for regions first .. first + count - 1, in order.
   template <typename Visit>
@@ -113,14 +140,16 @@ private:
     std::uint64_t source = 0, target = 0;
     std::int64_t first = 0;       ///< number of its first descriptor
     std::int64_t firstRegion = 0; ///< and region
+    std::int64_t firstBytes = 0;  ///< bytes before it
   };
 
   /// Section::first or Section::firstRegion: the section that a number is of.
   std::size_t findSection(std::int64_t Section::*member,
                           std::int64_t number) const;
-  template <typename Sink>
-  void fillList(const List &list, const Section &section, std::int64_t from,
-                std::int64_t count, Sink &sink) const;
+  template <typename Visit>
+  static void forEachRun(const List &list, const Section &section,
+                         std::int64_t from, std::int64_t count,
+                         const Visit &visit);
   template <typename Sink>
   void fillRange(std::int64_t first, std::int64_t count, Sink sink) const;
 
@@ -132,17 +161,46 @@ private:
 };
 
 template <typename Visit>
-void Binding::forEachBlock(std::int64_t first, std::int64_t count,
-                           const Visit &visit) const {
-  // By pieces that stay in cache.
-  constexpr std::int64_t kPiece = 512;
-  std::uint64_t source[kPiece], target[kPiece], bytes[kPiece];
-  while (count > 0) {
-    std::int64_t here = count < kPiece ? count : kPiece;
-    fill(first, here, source, target, bytes);
-    for (std::int64_t i = 0; i < here; ++i)
-      visit(source[i], target[i], bytes[i]);
-    first += here;
+void Binding::forEachRun(const List &list, const Section &section,
+                         std::int64_t from, std::int64_t count,
+                         const Visit &visit) {
+  std::size_t number = list.findRegion(from);
+  std::int64_t inside = from - list.firsts[number];
+  for (; count > 0; ++number, inside = 0) {
+    const Region &region = list.regions[number];
+    std::int64_t row = inside / region.inner, column = inside % region.inner;
+    for (; row < region.outer && count > 0; ++row, column = 0) {
+      BlockRun run;
+      run.count = count < region.inner - column ? count : region.inner - column;
+      run.source =
+          section.source +
+          static_cast<std::uint64_t>(region.source + row * region.sourceJump +
+                                     column * region.sourceStep);
+      run.target =
+          section.target +
+          static_cast<std::uint64_t>(region.target + row * region.targetJump +
+                                     column * region.targetStep);
+      run.bytes = static_cast<std::uint64_t>(region.bytes);
+      run.sourceStep = static_cast<std::uint64_t>(region.sourceStep);
+      run.targetStep = static_cast<std::uint64_t>(region.targetStep);
+      visit(run);
+      count -= run.count;
+    }
+  }
+}
+
+template <typename Visit>
+void Binding::forEachRun(std::int64_t first, std::int64_t count,
+                         const Visit &visit) const {
+  if (count <= 0)
+    return;
+  std::size_t number = findSection(&Section::first, first);
+  std::int64_t from = first - sections[number].first;
+  for (; count > 0; ++number, from = 0) {
+    const List &list = lists[sections[number].list];
+    std::int64_t here =
+        count < list.descriptors - from ? count : list.descriptors - from;
+    forEachRun(list, sections[number], from, here, visit);
     count -= here;
   }
 }

@@ -1,64 +1,36 @@
 // Descriptors as arrays: the hot path.
 #include "kv/Binding.h"
 
+#include "kv/FillKernels.h"
 #include "plan/Error.h"
 
 #include <algorithm>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 namespace layline::kv {
 
 namespace {
 
-/// out[i] = first + i * step.
-inline void writeSteps(std::uint64_t *out, std::uint64_t first,
-                       std::uint64_t step, std::int64_t count) {
-  std::int64_t i = 0;
-#ifdef __SSE2__
-  __m128i value = _mm_set_epi64x(static_cast<long long>(first + step),
-                                 static_cast<long long>(first));
-  __m128i twice = _mm_set1_epi64x(static_cast<long long>(2 * step));
-  for (; i + 2 <= count; i += 2) {
-    _mm_storeu_si128(reinterpret_cast<__m128i *>(out + i), value);
-    value = _mm_add_epi64(value, twice);
-  }
-#endif
-  for (; i < count; ++i)
-    out[i] = first + static_cast<std::uint64_t>(i) * step;
-}
-
-/// out[i] = base + offsets[i].
-inline void writeOffsets(std::uint64_t *out, std::uint64_t base,
-                         const std::int64_t *offsets, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i)
-    out[i] = base + static_cast<std::uint64_t>(offsets[i]);
-}
-
 /// Three arrays.
 struct ArraySink {
+  const FillKernels &kernels;
   std::uint64_t *source, *target, *bytes;
 
-  void steps(std::uint64_t a, std::uint64_t aStep, std::uint64_t b,
-             std::uint64_t bStep, std::uint64_t length, std::int64_t count) {
-    writeSteps(source, a, aStep, count);
-    writeSteps(target, b, bStep, count);
-    writeSteps(bytes, length, 0, count);
-    advance(count);
+  void add(const BlockRun &run) {
+    kernels.writeSteps(source, run.source, run.sourceStep, run.count);
+    kernels.writeSteps(target, run.target, run.targetStep, run.count);
+    kernels.writeSteps(bytes, run.bytes, 0, run.count);
+    advance(run.count);
   }
-  /// `lengths` may be null if all are `length`.
-  void offsets(std::uint64_t a, const std::int64_t *as, std::uint64_t b,
-               const std::int64_t *bs, std::uint64_t length,
-               const std::int64_t *lengths, std::int64_t count) {
-    writeOffsets(source, a, as, count);
-    writeOffsets(target, b, bs, count);
+  /// At offsets from `from`; `lengths` may be null if all are `from.bytes`.
+  void addOffsets(const BlockRun &from, const std::int64_t *sources,
+                  const std::int64_t *targets, const std::int64_t *lengths) {
+    kernels.writeOffsets(source, from.source, sources, from.count);
+    kernels.writeOffsets(target, from.target, targets, from.count);
     if (lengths)
-      writeOffsets(bytes, 0, lengths, count);
+      kernels.writeOffsets(bytes, 0, lengths, from.count);
     else
-      writeSteps(bytes, length, 0, count);
-    advance(count);
+      kernels.writeSteps(bytes, from.bytes, 0, from.count);
+    advance(from.count);
   }
 
 private:
@@ -74,7 +46,7 @@ struct RowSink {
   std::uint64_t *source, *target;
   std::uint64_t sourceDevice, targetDevice;
 
-  void row(std::uint64_t a, std::uint64_t b, std::uint64_t length) {
+  void addRow(std::uint64_t a, std::uint64_t b, std::uint64_t length) {
     source[0] = a;
     source[1] = length;
     source[2] = sourceDevice;
@@ -84,60 +56,20 @@ struct RowSink {
     source += 3;
     target += 3;
   }
-  void steps(std::uint64_t a, std::uint64_t aStep, std::uint64_t b,
-             std::uint64_t bStep, std::uint64_t length, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i, a += aStep, b += bStep)
-      row(a, b, length);
+  void add(const BlockRun &run) {
+    for (std::int64_t i = 0; i < run.count; ++i)
+      addRow(run.getSource(i), run.getTarget(i), run.bytes);
   }
-  void offsets(std::uint64_t a, const std::int64_t *as, std::uint64_t b,
-               const std::int64_t *bs, std::uint64_t length,
-               const std::int64_t *lengths, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i)
-      row(a + static_cast<std::uint64_t>(as[i]),
-          b + static_cast<std::uint64_t>(bs[i]),
-          lengths ? static_cast<std::uint64_t>(lengths[i]) : length);
+  void addOffsets(const BlockRun &from, const std::int64_t *sources,
+                  const std::int64_t *targets, const std::int64_t *lengths) {
+    for (std::int64_t i = 0; i < from.count; ++i)
+      addRow(from.source + static_cast<std::uint64_t>(sources[i]),
+             from.target + static_cast<std::uint64_t>(targets[i]),
+             lengths ? static_cast<std::uint64_t>(lengths[i]) : from.bytes);
   }
 };
 
 } // namespace
-
-template <typename Sink>
-void Binding::fillList(const List &list, const Section &section,
-                       std::int64_t from, std::int64_t count,
-                       Sink &sink) const {
-  if (list.isFlat) {
-    sink.offsets(section.source, list.flatSource.data() + from, section.target,
-                 list.flatTarget.data() + from,
-                 static_cast<std::uint64_t>(list.equalBytes),
-                 list.equalBytes ? nullptr : list.flatBytes.data() + from,
-                 count);
-    return;
-  }
-  std::size_t number = list.findRegion(from);
-  std::int64_t inside = from - list.firsts[number];
-  while (count > 0) {
-    const Region &region = list.regions[number];
-    std::int64_t row = inside / region.inner, column = inside % region.inner;
-    std::int64_t here = std::min(count, region.inner - column);
-    auto offset = [&](std::int64_t first, std::int64_t jump,
-                      std::int64_t step) {
-      return static_cast<std::uint64_t>(first + row * jump + column * step);
-    };
-    sink.steps(section.source +
-                   offset(region.source, region.sourceJump, region.sourceStep),
-               static_cast<std::uint64_t>(region.sourceStep),
-               section.target +
-                   offset(region.target, region.targetJump, region.targetStep),
-               static_cast<std::uint64_t>(region.targetStep),
-               static_cast<std::uint64_t>(region.bytes), here);
-    count -= here;
-    inside += here;
-    if (inside == region.countBlocks()) {
-      ++number;
-      inside = 0;
-    }
-  }
-}
 
 template <typename Sink>
 void Binding::fillRange(std::int64_t first, std::int64_t count,
@@ -149,20 +81,33 @@ void Binding::fillRange(std::int64_t first, std::int64_t count,
     return;
   std::size_t number = findSection(&Section::first, first);
   std::int64_t from = first - sections[number].first;
-  while (count > 0) {
-    const Section &section = sections[number++];
+  for (; count > 0; ++number, from = 0) {
+    const Section &section = sections[number];
     const List &list = lists[section.list];
     std::int64_t here = std::min(count, list.descriptors - from);
-    fillList(list, section, from, here, sink);
+    if (list.isFlat) {
+      BlockRun run;
+      run.source = section.source;
+      run.target = section.target;
+      run.bytes = static_cast<std::uint64_t>(list.equalBytes);
+      run.count = here;
+      sink.addOffsets(run, list.flatSource.data() + from,
+                      list.flatTarget.data() + from,
+                      list.equalBytes ? nullptr : list.flatBytes.data() + from);
+    } else {
+      forEachRun(list, section, from, here,
+                 [&](const BlockRun &run) { sink.add(run); });
+    }
     count -= here;
-    from = 0;
   }
 }
 
 void Binding::fill(std::int64_t first, std::int64_t count,
                    std::uint64_t *source, std::uint64_t *target,
-                   std::uint64_t *lengths) const {
-  fillRange(first, count, ArraySink{source, target, lengths});
+                   std::uint64_t *bytes) const {
+  const FillKernels &kernels = getFillKernels(24 * count);
+  fillRange(first, count, ArraySink{kernels, source, target, bytes});
+  kernels.finish();
 }
 
 void Binding::fillRows(std::int64_t first, std::int64_t count,

@@ -2,6 +2,7 @@
 
 #include "plan/Error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace layline::kv {
@@ -13,50 +14,72 @@ PackedBinding::PackedBinding(const Binding &binding, const Part &part,
   if (slotBytes <= 0)
     runtime::fail(LAYLINE_BAD_ARGUMENT, "a slot of ", slotBytes,
                   " bytes is given; at least 1 is expected");
-  std::uint64_t room = static_cast<std::uint64_t>(slotBytes);
-  std::uint64_t sourceEnd = 0, targetEnd = 0;
   std::int64_t number = part.first;
-  binding.forEachBlock(
-      part.first, part.descriptors,
-      [&](std::uint64_t source, std::uint64_t target, std::uint64_t bytes) {
-        if (bytes > room)
-          runtime::fail(LAYLINE_BAD_ARGUMENT, "a block of ", bytes,
-                        " bytes does not fit into a slot of ", slotBytes);
-        bool isNew =
-            rounds.empty() ||
-            static_cast<std::uint64_t>(rounds.back().bytes) + bytes > room;
-        bool joins = (packsAtSource() || source == sourceEnd) &&
-                     (packsAtTarget() || target == targetEnd);
-        if (!isNew && !joins && maxDescriptors &&
-            rounds.back().descriptors == maxDescriptors)
-          isNew = true;
-        if (isNew)
-          rounds.push_back({number, 0, 0, 0});
-        Round &round = rounds.back();
-        ++round.blocks;
-        round.bytes += static_cast<std::int64_t>(bytes);
-        if (isNew || !joins)
-          ++round.descriptors;
-        sourceEnd = source + bytes;
-        targetEnd = target + bytes;
-        ++number;
-      });
+  binding.forEachRun(part.first, part.descriptors, [&](const BlockRun &run) {
+    if (run.bytes > static_cast<std::uint64_t>(slotBytes))
+      runtime::fail(LAYLINE_BAD_ARGUMENT, "a block of ", run.bytes,
+                    " bytes does not fit into a slot of ", slotBytes);
+    addRun(run, number, static_cast<std::uint64_t>(slotBytes), maxDescriptors);
+    number += run.count;
+  });
 }
 
-void PackedBinding::pack(const Round &round, void *slot) const {
-  auto *to = static_cast<std::uint8_t *>(slot);
+/// As many blocks at a time as fit into the round.
+void PackedBinding::addRun(BlockRun run, std::int64_t number,
+                           std::uint64_t room, std::int64_t maxDescriptors) {
+  while (run.count > 0) {
+    bool isOpen =
+        !rounds.empty() &&
+        static_cast<std::uint64_t>(rounds.back().bytes) + run.bytes <= room;
+    bool joins = isOpen && (packsAtSource() || run.source == sourceEnd) &&
+                 (packsAtTarget() || run.target == targetEnd);
+    if (isOpen && !joins && maxDescriptors &&
+        rounds.back().descriptors == maxDescriptors)
+      isOpen = false;
+    if (!isOpen)
+      rounds.push_back({number, 0, 0, 0});
+    Round &round = rounds.back();
+    auto fitting = static_cast<std::int64_t>(
+        (room - static_cast<std::uint64_t>(round.bytes)) / run.bytes);
+    std::int64_t count = std::min(run.count, fitting);
+    std::int64_t added = joins ? 0 : 1;
+    if (!isJoined(run)) {
+      if (maxDescriptors)
+        count = std::min(count, maxDescriptors - round.descriptors + 1 - added);
+      added += count - 1;
+    }
+    round.blocks += count;
+    round.bytes += count * static_cast<std::int64_t>(run.bytes);
+    round.descriptors += added;
+    sourceEnd = run.getSource(count - 1) + run.bytes;
+    targetEnd = run.getTarget(count - 1) + run.bytes;
+    run.source = run.getSource(count);
+    run.target = run.getTarget(count);
+    run.count -= count;
+    number += count;
+  }
+}
+
+void PackedBinding::pack(const Round &round, void *slot, std::int64_t begin,
+                         std::int64_t end) const {
+  auto *to = static_cast<std::uint8_t *>(slot) +
+             (binding.countBytesBefore(round.firstBlock + begin) -
+              binding.countBytesBefore(round.firstBlock));
   binding.forEachBlock(
-      round.firstBlock, round.blocks,
+      round.firstBlock + begin, end - begin,
       [&](std::uint64_t source, std::uint64_t, std::uint64_t bytes) {
         std::memcpy(to, reinterpret_cast<const void *>(source), bytes);
         to += bytes;
       });
 }
 
-void PackedBinding::unpack(const Round &round, const void *slot) const {
-  const auto *from = static_cast<const std::uint8_t *>(slot);
+void PackedBinding::unpack(const Round &round, const void *slot,
+                           std::int64_t begin, std::int64_t end) const {
+  const auto *from = static_cast<const std::uint8_t *>(slot) +
+                     (binding.countBytesBefore(round.firstBlock + begin) -
+                      binding.countBytesBefore(round.firstBlock));
   binding.forEachBlock(
-      round.firstBlock, round.blocks,
+      round.firstBlock + begin, end - begin,
       [&](std::uint64_t, std::uint64_t target, std::uint64_t bytes) {
         std::memcpy(reinterpret_cast<void *>(target), from, bytes);
         from += bytes;

@@ -35,10 +35,19 @@ public:
 
   const std::vector<Round> &getRounds() const { return rounds; }
 
-  /// At the source, if it packs: copies a round's blocks to `slot`.
-  void pack(const Round &round, void *slot) const;
-  /// At the target, if it unpacks: copies a round's blocks from `slot`.
-  void unpack(const Round &round, const void *slot) const;
+  /// At the source, if it packs: copies a round's blocks [begin, end) to where
+  /// they belong in `slot`. Threads may share a round out.
+  void pack(const Round &round, void *slot, std::int64_t begin,
+            std::int64_t end) const;
+  void pack(const Round &round, void *slot) const {
+    pack(round, slot, 0, round.blocks);
+  }
+  /// At the target, if it unpacks: copies them from `slot`.
+  void unpack(const Round &round, const void *slot, std::int64_t begin,
+              std::int64_t end) const;
+  void unpack(const Round &round, const void *slot) const {
+    unpack(round, slot, 0, round.blocks);
+  }
   /// What is sent. Addresses of slots that are not used are ignored.
   void getDescriptors(const Round &round, std::uint64_t sourceSlot,
                       std::uint64_t targetSlot,
@@ -56,6 +65,16 @@ public:
   }
 
 private:
+  /// Blocks of the run follow one another where they are sent from and to.
+  bool isJoined(const BlockRun &run) const {
+    return (packsAtSource() || run.sourceStep == run.bytes) &&
+           (packsAtTarget() || run.targetStep == run.bytes);
+  }
+  void addRun(BlockRun run, std::int64_t number, std::uint64_t room,
+              std::int64_t maxDescriptors);
+
+  /// Where the last block of the last round ends.
+  std::uint64_t sourceEnd = 0, targetEnd = 0;
   const Binding &binding;
   Packing packing;
   std::vector<Round> rounds;
@@ -67,24 +86,37 @@ void PackedBinding::forEachDescriptor(const Round &round,
                                       std::uint64_t targetSlot,
                                       const Visit &visit) const {
   Descriptor last;
+  auto add = [&](std::uint64_t source, std::uint64_t target,
+                 std::uint64_t bytes) {
+    if (last.bytes && last.source + last.bytes == source &&
+        last.target + last.bytes == target) {
+      last.bytes += bytes;
+      return;
+    }
+    if (last.bytes)
+      visit(last);
+    last = {source, target, bytes};
+  };
   std::uint64_t done = 0;
-  binding.forEachBlock(
-      round.firstBlock, round.blocks,
-      [&](std::uint64_t source, std::uint64_t target, std::uint64_t bytes) {
-        if (packsAtSource())
-          source = sourceSlot + done;
-        if (packsAtTarget())
-          target = targetSlot + done;
-        done += bytes;
-        if (last.bytes && last.source + last.bytes == source &&
-            last.target + last.bytes == target) {
-          last.bytes += bytes;
-          return;
-        }
-        if (last.bytes)
-          visit(last);
-        last = {source, target, bytes};
-      });
+  binding.forEachRun(round.firstBlock, round.blocks, [&](const BlockRun &run) {
+    auto count = static_cast<std::uint64_t>(run.count);
+    auto source = [&](std::int64_t i) {
+      return packsAtSource()
+                 ? sourceSlot + done + static_cast<std::uint64_t>(i) * run.bytes
+                 : run.getSource(i);
+    };
+    auto target = [&](std::int64_t i) {
+      return packsAtTarget()
+                 ? targetSlot + done + static_cast<std::uint64_t>(i) * run.bytes
+                 : run.getTarget(i);
+    };
+    if (isJoined(run))
+      add(source(0), target(0), count * run.bytes);
+    else
+      for (std::int64_t i = 0; i < run.count; ++i)
+        add(source(i), target(i), run.bytes);
+    done += count * run.bytes;
+  });
   if (last.bytes)
     visit(last);
 }

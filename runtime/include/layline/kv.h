@@ -99,6 +99,7 @@ typedef struct layline_kv_plane_info {
 LAYLINE_KV_API layline_status layline_kv_plan_plane(
     const layline_kv_plan *plan, int64_t index, layline_kv_plane_info *info);
 
+/* Which ranks: the `side` of what follows. */
 typedef enum layline_kv_side {
   LAYLINE_KV_SOURCE = 0,
   LAYLINE_KV_TARGET = 1
@@ -112,7 +113,7 @@ typedef struct layline_kv_side_info {
 } layline_kv_side_info;
 
 LAYLINE_KV_API layline_status layline_kv_plan_side(const layline_kv_plan *plan,
-                                                   layline_kv_side side,
+                                                   int32_t side,
                                                    layline_kv_side_info *info);
 
 typedef struct layline_kv_rank_info {
@@ -122,8 +123,7 @@ typedef struct layline_kv_rank_info {
 } layline_kv_rank_info;
 
 LAYLINE_KV_API layline_status layline_kv_plan_rank(const layline_kv_plan *plan,
-                                                   layline_kv_side side,
-                                                   int64_t rank,
+                                                   int32_t side, int64_t rank,
                                                    layline_kv_rank_info *info);
 
 /* One buffer of a rank: the pages of one layer. */
@@ -134,14 +134,13 @@ typedef struct layline_kv_buffer_info {
   int64_t page_bytes; /* page p begins at address + p * page_bytes */
 } layline_kv_buffer_info;
 
-LAYLINE_KV_API layline_status layline_kv_plan_buffer(
-    const layline_kv_plan *plan, layline_kv_side side, int64_t rank,
-    int64_t index, layline_kv_buffer_info *info);
+LAYLINE_KV_API layline_status
+layline_kv_plan_buffer(const layline_kv_plan *plan, int32_t side, int64_t rank,
+                       int64_t index, layline_kv_buffer_info *info);
 
 /* The name of a page table: "kv", "window", "state". */
 LAYLINE_KV_API layline_status layline_kv_plan_table(const layline_kv_plan *plan,
-                                                    layline_kv_side side,
-                                                    int64_t table,
+                                                    int32_t side, int64_t table,
                                                     const char **name);
 
 /* Transfers are ordered by target, then source, so those of a pair follow one
@@ -193,7 +192,7 @@ typedef struct layline_kv_request {
  * beyond are ignored. */
 LAYLINE_KV_API layline_status layline_kv_plan_pages(
     const layline_kv_plan *plan, const layline_kv_request *request,
-    layline_kv_side side, int64_t rank, int64_t table, int64_t *pages);
+    int32_t side, int64_t rank, int64_t table, int64_t *pages);
 
 /* What a rank has for a request. */
 typedef struct layline_kv_memory {
@@ -332,15 +331,17 @@ LAYLINE_KV_API layline_status layline_kv_packing_round(
     const layline_kv_packing *packing, int64_t index, layline_kv_round *round);
 
 /* Where the source packs, copies the round's blocks to `slot`; where it does
- * not, does nothing. The source's addresses must be those of this process. */
+ * not, does nothing. The source's addresses must be those of this process.
+ * `threads` as in layline_kv_fill. */
 LAYLINE_KV_API layline_status layline_kv_pack(const layline_kv_packing *packing,
                                               int64_t round, void *slot,
-                                              size_t slot_bytes);
+                                              size_t slot_bytes,
+                                              int32_t threads);
 
 /* Where the target unpacks, copies the round's blocks out of `slot`. */
 LAYLINE_KV_API layline_status
 layline_kv_unpack(const layline_kv_packing *packing, int64_t round,
-                  const void *slot, size_t slot_bytes);
+                  const void *slot, size_t slot_bytes, int32_t threads);
 
 /* What is sent in a round, `descriptors` of it: from the slot at `source_slot`
  * or the source's buffers, to the slot at `target_slot` or the target's. An

@@ -345,7 +345,7 @@ TEST_CASE("kv api: small blocks packed, sent as large ones") {
     REQUIRE(round.descriptors <= 7);
     CHECK(round.first_block == blocks);
     blocks += round.blocks;
-    OK(layline_kv_pack(packing.get(), i, slot.data(), slot.size()));
+    OK(layline_kv_pack(packing.get(), i, slot.data(), slot.size(), 2));
     Triples sent(round.descriptors);
     OK(layline_kv_packing_descriptors(
         packing.get(), i, reinterpret_cast<std::uintptr_t>(slot.data()), 0,
@@ -355,7 +355,7 @@ TEST_CASE("kv api: small blocks packed, sent as large ones") {
       std::memcpy(reinterpret_cast<void *>(sent.target[k]),
                   reinterpret_cast<const void *>(sent.source[k]),
                   sent.bytes[k]);
-    OK(layline_kv_unpack(packing.get(), i, slot.data(), slot.size()));
+    OK(layline_kv_unpack(packing.get(), i, slot.data(), slot.size(), 2));
   }
   CHECK(blocks == part.descriptors);
   for (std::size_t i = 0; i < target.size(); ++i)
@@ -391,8 +391,7 @@ TEST_CASE("kv api: bad calls get a status and a text") {
   CHECK(errorOf(layline_kv_plan_plane(plan.get(), 2, &plane),
                 LAYLINE_BAD_ARGUMENT) == "plane 2 is asked for; there are 2");
   layline_kv_side_info side;
-  CHECK(errorOf(layline_kv_plan_side(plan.get(),
-                                     static_cast<layline_kv_side>(2), &side),
+  CHECK(errorOf(layline_kv_plan_side(plan.get(), 2, &side),
                 LAYLINE_BAD_ARGUMENT) ==
         "side 2 is asked for; 0 (source) or 1 (target) is expected");
 
