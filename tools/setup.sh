@@ -12,7 +12,8 @@ libraries=(nlohmann-json3-dev   # JSON: configurations, plans
            libboost-graph-dev   # minimum cuts
            libopenblas-dev)     # GEMM of the cpu device
 tests=(catch2
-       librapidcheck-dev)   # random programs
+       librapidcheck-dev    # random programs
+       python3-numpy)       # the KV library from Python
 packages=("${build[@]}" "${mlir[@]}" "${libraries[@]}" "${tests[@]}")
 
 if ! command -v dpkg-query >/dev/null; then

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""layline_kv.py over liblayline_kv.so: plans of test/plans bound with numpy
+arrays; what comes back against plain numpy, and bytes really moved.
+
+kv_python.py LIBRARY MODULE_DIR PLANS
+Ends with 77, and says so, where this Python has no numpy.
+"""
+import ctypes
+import os
+import sys
+import threading
+
+LIBRARY, MODULE_DIR, PLANS = sys.argv[1:4]
+try:
+    import numpy as np
+except ImportError:
+    print(f"SKIPPED: {sys.executable} has no numpy (tools/setup.sh installs "
+          "Debian's python3-numpy)")
+    sys.exit(77)
+
+os.environ["LAYLINE_KV_LIBRARY"] = LIBRARY
+sys.path.insert(0, MODULE_DIR)
+import layline_kv as kv  # noqa: E402
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+    print(f"ok: {what}")
+
+
+def expect_error(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        expect(text in str(error), f"{kind.__name__}: {error}")
+    else:
+        sys.exit(f"FAILED: no {kind.__name__} with '{text}'")
+
+
+def load(name):
+    return kv.Plan.load(os.path.join(PLANS, name + ".json"))
+
+
+def addresses(side, rank, first):
+    """Made-up ones, far apart."""
+    count = len(side.rank(rank).buffers)
+    return np.uint64(first) + np.arange(count, dtype=np.uint64) * np.uint64(
+        1 << 36)
+
+
+def check_seed_pair():
+    plan = load("qwen3-30b-a3b_tp1cp4_tp4_compat")
+    expect((plan.model, plan.profile, len(plan.transfers)) ==
+           ("qwen3-30b-a3b", "sglang-compat", 16), "the plan says what it is")
+    expect([p.name for p in plan.planes] == ["k", "v"]
+           and plan.planes[0].layers == list(range(48)), "planes and layers")
+    expect(plan.source.tables == ["kv"] and plan.source.ranks == 4
+           and plan.target.rank(1).buffers[49] ==
+           kv.Buffer("v", 1, 0, 64 * 256), "sides, ranks, buffers")
+    expect(plan.responders(3) == [0, 1, 2, 3], "responders")
+    expect(len(plan.pair(1, 2)) == 1
+           and plan.pair(1, 2)[0].batches_by_layer, "transfers of a pair")
+    request = kv.Request(4096)
+    expect(plan.source.pages(request, 0) == 64, "pages of a request")
+    rng = np.random.default_rng(1)
+    pages = [(3 + rng.permutation(64)).astype(np.int32) for _ in range(2)]
+    source = kv.Memory(addresses(plan.source, 1, 1 << 44), pages[:1], [100])
+    target = kv.Memory(addresses(plan.target, 2, 1 << 45), pages[1:])
+    binding = plan.bind(request, 1, 2, source, target)
+    plan.close()
+    expect((binding.descriptors, binding.bytes) == (98304, 25165824),
+           "96 batches of 1,024 descriptors of 256 bytes")
+    token = np.arange(1024, 2048)
+    slot = [p[token // 64].astype(np.int64) * 64 + token % 64 for p in pages]
+    want_source = (source.buffers[:, None].astype(np.int64)
+                   + slot[0] * 1024 + 512).reshape(-1)
+    want_target = (target.buffers[:, None].astype(np.int64)
+                   + slot[1] * 256).reshape(-1)
+    for threads in (1, 2, 0):
+        got = binding.fill(threads=threads)
+        expect((got[0] == want_source).all() and (got[1] == want_target).all()
+               and (got[2] == 256).all(), f"descriptors, threads={threads}")
+    out = tuple(np.zeros(500, np.uint64) for _ in range(3))
+    binding.fill(700, 500, out)
+    expect((out[0] == want_source[700:1200]).all(), "a range, into arrays")
+    rows = binding.fill_rows(source_device=1, target_device=2)
+    expect((rows[0][:, 0] == want_source).all() and (rows[0][:, 1] == 256).all()
+           and (rows[0][:, 2] == 1).all()
+           and (rows[1][:, 0] == want_target).all()
+           and (rows[1][:, 2] == 2).all(), "rows of address, bytes, device")
+    regions = binding.regions()
+    blocks = np.concatenate([
+        (np.int64(r["source"])
+         + np.arange(r["outer"])[:, None] * r["source_jump"]
+         + np.arange(r["inner"])[None, :] * r["source_step"]).reshape(-1)
+        for r in regions])
+    expect((blocks == want_source).all(), "regions hold the same blocks")
+    batches = binding.batches()
+    expect(len(batches) == 96 and (batches["descriptors"] == 1024).all()
+           and (batches["first"] == np.arange(96) * 1024).all()
+           and (batches["bytes"] == 262144).all(), "batches")
+    for threads in (1, 3):
+        seen = np.zeros(98304, np.int64)
+        lock = threading.Lock()
+
+        def visit(batch, first, a, b, length):
+            with lock:
+                seen[first:first + len(a)] = a
+        binding.for_each_batch(visit, 1000, threads)
+        expect((seen == want_source).all(),
+               f"batches through a callback, threads={threads}")
+
+    def stop(*_):
+        raise KeyError("enough")
+    expect_error(KeyError, "enough", lambda: binding.for_each_batch(stop))
+
+
+def check_packed():
+    plan = load("qwen3-30b-a3b_tp1cp4_tp4_optimised")
+    tokens, rng = 200, np.random.default_rng(2)
+    pages = [rng.permutation(6).astype(np.int32) for _ in range(2)]
+    source = rng.integers(0, 256, (96, 6, 64, 4, 256), dtype=np.uint8)
+    target = np.zeros((96, 6, 64, 256), np.uint8)
+
+    def lay(array):
+        return np.array([part.ctypes.data for part in array], np.uint64)
+    for rank in range(4):
+        binding = plan.bind(kv.Request(tokens), rank, 2,
+                            kv.Memory(lay(source), pages[:1], [6]),
+                            kv.Memory(lay(target), pages[1:], [6]))
+        for number, part in enumerate(binding.parts()):
+            expect(part.packing == "source", f"rank {rank} packs at the source")
+            packing = binding.pack(number, 300000, plan.max_descriptors)
+            slot = np.empty(300000, np.uint8)
+            for i in range(len(packing.rounds)):
+                packing.pack(i, slot, threads=2)
+                for a, b, length in zip(*packing.descriptors(
+                        i, slot.ctypes.data)):
+                    ctypes.memmove(int(b), int(a), int(length))
+                packing.unpack(i, slot)
+    token = np.arange(tokens)
+    is_same = (target[:, pages[1][token // 64], token % 64]
+               == source[:, pages[0][token // 64], token % 64, 2]).all()
+    rest = target.copy()
+    rest[:, pages[1][token // 64], token % 64] = 0
+    expect(is_same and not rest.any(), "packed bytes arrive, and no others")
+
+
+def check_errors():
+    expect_error(kv.Error, "cannot be opened", lambda: load("missing"))
+    expect_error(kv.Error, "'x': not a JSON document",
+                 lambda: kv.Plan.from_text("{", "x"))
+    plan = load("deepseek-v3_dcp8_compat")
+    good = addresses(plan.source, 0, 1 << 44)
+    pages = np.arange(4, dtype=np.int32)
+
+    def bind(buffers, tables, tokens=256):
+        memory = kv.Memory(buffers, tables)
+        return plan.bind(kv.Request(tokens), 0, 0, memory,
+                         kv.Memory(good, [pages]))
+    expect(bind(good, [pages]).descriptors == 32 * 61, "tokens of one of 8")
+    expect_error(kv.Error, "61 are expected", lambda: bind(good[1:], [pages]))
+    expect_error(kv.Error, "has 4 pages; the tokens need 5",
+                 lambda: bind(good, [pages], 320))
+    expect_error(kv.Error, "entry 1 is page -1", lambda: bind(
+        good, [np.array([0, -1, 2, 3], np.int32)]))
+    expect_error(kv.Error, "page 2 stands at entry 1 and again at 3",
+                 lambda: bind(good, [np.array([0, 2, 3, 2], np.int32)]))
+    expect_error(TypeError, "tables[0]: is int64; a numpy array of int32",
+                 lambda: bind(good, [pages.astype(np.int64)]))
+    expect_error(TypeError, "buffers: is int64",
+                 lambda: bind(good.astype(np.int64), [pages]))
+    expect_error(ValueError, "is not contiguous",
+                 lambda: bind(good, [np.arange(8, dtype=np.int32)[::2]]))
+    binding = bind(good, [pages])
+    expect_error(kv.Error, "1 descriptors from number 1952 on",
+                 lambda: binding.fill(1952, 1))
+    expect_error(ValueError, "has shape (3,); (5,) is expected",
+                 lambda: binding.fill(0, 5, [np.zeros(3, np.uint64)] * 3))
+    binding.close()
+    expect_error(ValueError, "is closed", lambda: binding.fill())
+
+
+check_seed_pair()
+check_packed()
+check_errors()
