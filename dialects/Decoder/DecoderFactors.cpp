@@ -229,8 +229,24 @@ void CastOp::getFactors(FactorModel &model) {
   getElementwiseFactors(*this, model, "features");
 }
 
+/// Features of a group, as many groups as columns of scales; 0: one group. The
+/// layout rules run before the op's own verifier, which says what is wrong.
+static int64_t getGroupSize(Value values, Value scales) {
+  int64_t width = tensor(values).getDimSize(1),
+          columns = tensor(scales).getDimSize(1);
+  return columns > 1 && width % columns == 0 ? width / columns : 0;
+}
+
 void QuantizeOp::getFactors(FactorModel &model) {
   unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
+  if (int64_t size = ::getGroupSize(getValues(), getScales())) {
+    // A group's scale is that of its largest feature: groups stay whole.
+    unsigned groups = model.add("groups", FactorKind::PassThrough);
+    model.operand({{tokens}, {groups, size}});
+    model.result({{tokens}, {groups, size}});
+    model.result({{tokens}, {groups}});
+    return;
+  }
   // A row's scale is that of its largest feature.
   unsigned width = model.add("width", FactorKind::NeedWhole);
   unsigned scale = model.add("scale", FactorKind::NeedWhole);
@@ -241,6 +257,13 @@ void QuantizeOp::getFactors(FactorModel &model) {
 
 void DequantizeOp::getFactors(FactorModel &model) {
   unsigned tokens = model.add(kTokens, FactorKind::PassThrough);
+  if (int64_t size = ::getGroupSize(getValues(), getScales())) {
+    unsigned groups = model.add("groups", FactorKind::PassThrough);
+    model.operand({{tokens}, {groups, size}});
+    model.operand({{tokens}, {groups}});
+    model.result({{tokens}, {groups, size}});
+    return;
+  }
   unsigned features = model.add("features", FactorKind::PassThrough);
   unsigned scale = model.add("scale", FactorKind::NeedWhole);
   model.operand({{tokens}, {features}});

@@ -187,8 +187,22 @@ static bool isQuantized(Value value) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(getElementType(value));
 }
 
-static LogicalResult verifyScales(Operation *op, Value scales) {
-  return verifyColumn(op, "scales", scales);
+/// Scales of groups of the features: f32, a column for each group.
+static LogicalResult verifyScales(Operation *op, Value values, Value scales,
+                                  std::optional<int64_t> groupSize) {
+  int64_t width = cast<RankedTensorType>(values.getType()).getDimSize(1);
+  auto type = cast<RankedTensorType>(scales.getType());
+  int64_t columns = type.getRank() == 2 ? type.getDimSize(1) : 0;
+  if (!type.getElementType().isF32() || columns < 1 || width % columns != 0)
+    return op->emitOpError("has the scales ")
+           << type << ", expected columns of f32, as many as groups of the "
+           << width << " features";
+  if (groupSize && columns != width / *groupSize)
+    return op->emitOpError("has ")
+           << columns << " columns of scales, expected " << width / *groupSize
+           << ", one for each group of " << *groupSize << " of the " << width
+           << " features";
+  return success();
 }
 
 LogicalResult QuantizeOp::verify() {
@@ -202,7 +216,12 @@ LogicalResult QuantizeOp::verify() {
     return emitOpError("gives values of ")
            << getElementType(getValues()) << " for the format "
            << stringifyQuantFormat(getFormat()) << ", expected " << expected;
-  return verifyScales(*this, getScales());
+  int64_t width = cast<RankedTensorType>(getValues().getType()).getDimSize(1);
+  int64_t size = static_cast<int64_t>(getGroupSize().value_or(width));
+  if (size < 1 || width % size != 0)
+    return emitOpError("has groups of ")
+           << size << ", expected a divisor of the " << width << " features";
+  return verifyScales(*this, getValues(), getScales(), size);
 }
 
 LogicalResult DequantizeOp::verify() {
@@ -212,5 +231,5 @@ LogicalResult DequantizeOp::verify() {
   if (isQuantized(getResult()))
     return emitOpError("gives ")
            << getElementType(getResult()) << ", which is a quantised type";
-  return verifyScales(*this, getScales());
+  return verifyScales(*this, getValues(), getScales(), std::nullopt);
 }

@@ -411,36 +411,47 @@ def Decoder_CastOp : Decoder_Op<"cast", [Rowwise]> {
 }
 
 def Decoder_QuantizeOp : Decoder_Op<"quantize", [Rowwise]> {
-  let summary = "Each row in a narrow format, with a scale of its own.";
+  let summary = "Each row in a narrow format, with scales of its own.";
   let description = [{
-    scale[t] = max_i |x[t, i]| / largest number of the format,
-    values[t, i] = x[t, i] / scale[t] rounded to the format.
+    scale[t, g] = max_i |x[t, i]| / largest number of the format, of the
+    features i of group g; values[t, i] = x[t, i] / scale[t, g] rounded to the
+    nearest number of the format, ties to even. A group of zeros has the scale 0
+    and stays zeros.
 
+    A group is `group_size` neighbouring features; without it, all of the row.
     The values have the format's element type, so that they cannot be taken for
-    the numbers that they stand for; the scales are a column of f32, the same
-    rows as the values. Rounding is not linear: a value that owes a sum is not
-    quantised, and a row's scale needs its whole width.
+    the numbers that they stand for; the scales are f32, a column for each group,
+    the same rows as the values. Rounding is not linear: a value that owes a sum
+    is not quantised. A group's scale needs all of its features: a row may be
+    split between groups, and without a `group_size` not at all.
 
     Example:
 
     ```mlir
     %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>}
        : (tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x1xf32>)
+    %w, %r = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>, group_size = 16}
+       : (tensor<?x64xbf16>) -> (tensor<?x64xf8E4M3FN>, tensor<?x4xf32>)
     ```
 
     Constraints:
     * the operand has two dimensions and is not quantised yet.
     * the values have the element type of the format.
-    * the scales are one column of f32.
+    * a group size is positive and divides the features.
+    * the scales are f32, one column for each group.
   }];
-  let arguments = (ins Decoder_Float:$input, Decoder_QuantFormatAttr:$format);
+  let arguments = (ins Decoder_Float:$input, Decoder_QuantFormatAttr:$format,
+                       OptionalAttr<I64Attr>:$group_size);
   let results = (outs Decoder_Float:$values, Decoder_Float:$scales);
   let hasVerifier = 1;
 }
 
 def Decoder_DequantizeOp : Decoder_Op<"dequantize", [Rowwise]> {
-  let summary = "y[t, i] = values[t, i] * scales[t]";
+  let summary = "y[t, i] = values[t, i] * scales[t, group of i]";
   let description = [{
+    The groups are as wide as the scales' columns say. An engine whose product
+    takes scales does this in it.
+
     Example:
 
     ```mlir
@@ -451,7 +462,7 @@ def Decoder_DequantizeOp : Decoder_Op<"dequantize", [Rowwise]> {
     * values and scales hold the same rows: a row is not read with the scale of
       another.
     * the values have the element type of a format, the result has not.
-    * the scales are one column of f32.
+    * the scales are f32, of a number of columns that divides the features.
   }];
   let arguments = (ins Decoder_Float:$values, Decoder_Float:$scales);
   let hasVerifier = 1;

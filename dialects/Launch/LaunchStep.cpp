@@ -146,10 +146,29 @@ static LogicalResult verifyRoles(StepOp op, const StepKindInfo &info) {
   return success();
 }
 
+static bool isQuantized(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
 static bool holds(Element element, Type tensor) {
   Type type = cast<RankedTensorType>(tensor).getElementType();
-  return element == Element::Any ||
-         (element == Element::Integer) == isa<IntegerType>(type);
+  switch (element) {
+  case Element::Float:
+    return isa<FloatType>(type) && !isQuantized(type);
+  case Element::Integer:
+    return isa<IntegerType>(type);
+  case Element::Quantized:
+    return isQuantized(type);
+  case Element::Any:
+    return true;
+  }
+  return false;
+}
+
+static StringRef describe(Element element) {
+  return element == Element::Integer     ? "integers"
+         : element == Element::Quantized ? "a quantised type"
+                                         : "floats";
 }
 
 /// A view splits or merges dimensions of its buffer: same bytes, same rank.
@@ -193,8 +212,7 @@ static LogicalResult verifyTargets(StepOp op) {
     if (!holds(role.element, buffer.getType()))
       result = op.emitOpError("has ")
                << buffer.getTensor().getElementType() << " as '" << role.name
-               << "', expected "
-               << (role.element == Element::Integer ? "integers" : "floats");
+               << "', expected " << describe(role.element);
     else if (argument.view)
       result = verifyView(op, role.name, buffer.getTensor(), argument.view);
   });

@@ -61,6 +61,8 @@ def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of pl
   I32EnumAttrCase<"LatentAttention", 25, "latent_attention">,
   I32EnumAttrCase<"Indexer", 26, "indexer">,
   I32EnumAttrCase<"Softcap", 27, "softcap">,
-  I32EnumAttrCase<"RowSquares", 28, "row_squares">, I32EnumAttrCase<"NormBy", 29, "norm_by">]>;
+  I32EnumAttrCase<"RowSquares", 28, "row_squares">, I32EnumAttrCase<"NormBy", 29, "norm_by">,
+  I32EnumAttrCase<"Quantize", 30, "quantize">,
+  I32EnumAttrCase<"Dequantize", 31, "dequantize">]>;
 
 #endif // LAYLINE_LAUNCH_TYPES

@@ -50,7 +50,8 @@ static constexpr StringLiteral kColumns = "columns", kRouting = "routing",
                                kSinks = "attention_sinks",
                                kLatent = "latent_attention",
                                kSoftcap = "softcap",
-                               kRowStatistics = "row_statistics";
+                               kRowStatistics = "row_statistics",
+                               kQuantized = "quantized_rows";
 
 static constexpr auto kInteger = Element::Integer;
 static constexpr auto kAny = Element::Any;
@@ -158,6 +159,16 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
        !collective,
        !isExtern,
        kRowStatistics},
+      {{input, out("values", Element::Quantized), out("scales")},
+       {{"format", A::String}, {"group_size", A::Integer, true}},
+       !collective,
+       !isExtern,
+       kQuantized},
+      {{in("values", Element::Quantized), in("scales"), output},
+       {},
+       !collective,
+       !isExtern,
+       kQuantized},
   }};
 }
 

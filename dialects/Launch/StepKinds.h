@@ -22,7 +22,9 @@ enum class StepKind : uint32_t;
 
 /// What a role takes. `Any`: whatever the body of a fused step uses.
 enum class Takes { Buffer, Weight, Cache, Table, Any };
-enum class Element { Float, Integer, Any };
+/// `Quantized`: a narrow format, of which no step but those that say so makes
+/// numbers.
+enum class Element { Float, Integer, Quantized, Any };
 
 struct RoleSpec {
   llvm::StringLiteral name;

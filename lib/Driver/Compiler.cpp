@@ -7,6 +7,7 @@
 #include "dialects/Decoder/Decoder.h"
 #include "layline/Cost/Targets.h"
 #include "layline/Driver/Pipelines.h"
+#include "layline/Import/Activations.h"
 #include "layline/Import/EmitDecoder.h"
 #include "layline/Import/HFConfig.h"
 #include "layline/Lowering/Passes.h"
@@ -151,6 +152,11 @@ bool Compiler::readConfig() {
       ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
   source.digest = "sha256:" + llvm::toHex(bytes, /*LowerCase=*/true);
 
+  if (llvm::Error error = quantizeActivations(config, request.activations)) {
+    fail(CompileStatus::Refused, request.config + ": --activations: " +
+                                     llvm::toString(std::move(error)));
+    return false;
+  }
   result.assumptions = config.assumptions;
   result.modelType = config.modelType;
   result.blockTemplate = blockStructureName(config.block).str();

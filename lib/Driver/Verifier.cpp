@@ -5,6 +5,7 @@
 #include "dialects/Decoder/Decoder.h"
 #include "dialects/Launch/Launch.h"
 #include "layline/Driver/Pipelines.h"
+#include "layline/Import/Activations.h"
 #include "layline/Import/EmitDecoder.h"
 #include "layline/Import/HFConfig.h"
 #include "layline/Lowering/Passes.h"
@@ -26,7 +27,8 @@ namespace {
 /// One verification: the context, and what is said on the way.
 class Verifier {
 public:
-  explicit Verifier(Verification &result) : result(result) {
+  Verifier(Verification &result, const std::string &activations)
+      : result(result), activations(activations) {
     registerAllDialects(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
@@ -54,6 +56,7 @@ private:
   }
 
   Verification &result;
+  std::string activations; ///< of a config that is compared with
   DialectRegistry registry;
   MLIRContext context;
 };
@@ -79,6 +82,10 @@ OwningOpRef<ModuleOp> Verifier::readConfig(const std::string &path) {
   llvm::Expected<DecoderConfig> config = readHFConfig(path);
   if (!config) {
     malformed(llvm::toString(config.takeError()));
+    return {};
+  }
+  if (llvm::Error error = quantizeActivations(*config, activations)) {
+    malformed(path + ": --activations: " + llvm::toString(std::move(error)));
     return {};
   }
   return emitDecoder(*config, {llvm::sys::path::filename(path).str(), ""},
@@ -192,16 +199,18 @@ void Verifier::verifyText(const std::string &text, const std::string &name,
 }
 
 Verification layline::verifyProgram(const std::string &file,
-                                    const std::string &against, bool exact) {
+                                    const std::string &against, bool exact,
+                                    const std::string &activations) {
   Verification result;
-  Verifier(result).verifyFile(file, against, exact);
+  Verifier(result, activations).verifyFile(file, against, exact);
   return result;
 }
 
 Verification layline::verifyPlan(const std::string &text,
                                  const std::string &name,
-                                 const std::string &against) {
+                                 const std::string &against,
+                                 const std::string &activations) {
   Verification result;
-  Verifier(result).verifyText(text, name, against);
+  Verifier(result, activations).verifyText(text, name, against);
   return result;
 }

@@ -22,6 +22,12 @@ DimClasses::DimClasses(const std::vector<const Program *> &programs)
   joinFactors();
 }
 
+unsigned DimClasses::addNode(int64_t extent) {
+  extents.push_back(&ownExtents.emplace_back(extent));
+  parents.push_back(nodes());
+  return nodes() - 1;
+}
+
 unsigned DimClasses::find(unsigned node) {
   while (parents[node] != node)
     node = parents[node] = parents[parents[node]];
@@ -84,6 +90,9 @@ std::string DimClasses::joinOp(size_t program, size_t index) {
              describeExtent(inner);
     flats.push_back(entry);
   }
+  for (const OpDims::Grouped &pair : dims.groups)
+    flats.push_back({nodeOf(pair.flat), nodeOf(pair.groups), addNode(pair.size),
+                     program, index});
   for (const OpDims::Readers &pair : dims.readers) {
     Readers entry = {nodeOf(pair.heads), nodeOf(pair.kvHeads)};
     const Expr &heads = extent(entry.heads), &kv = extent(entry.kvHeads);

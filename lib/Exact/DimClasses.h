@@ -3,6 +3,7 @@
 #define LAYLINE_LIB_EXACT_DIMCLASSES_H
 
 #include "OpDims.h"
+#include <deque>
 #include <map>
 #include <unordered_map>
 
@@ -57,6 +58,8 @@ public:
   std::vector<std::vector<std::string>> faults;
 
 private:
+  /// A dimension that no value has.
+  unsigned addNode(int64_t extent);
   void unite(unsigned a, unsigned b) { parents[find(a)] = find(b); }
   /// Joins a node with all others of this key and extent.
   void joinAs(const Digest &key, unsigned node);
@@ -70,6 +73,7 @@ private:
   const std::vector<const Program *> &programs;
   std::vector<std::vector<unsigned>> firstNode; ///< by program and value
   std::vector<const Expr *> extents;
+  std::deque<Expr> ownExtents; ///< of dimensions that no value has
   std::vector<unsigned> parents;
   std::unordered_map<Digest, unsigned, DigestHash> known;
 };

@@ -68,12 +68,13 @@ void cast(KernelCall &call) {
   });
 }
 
-/// Every row times its scale.
+/// Every row, or equal part of a row, times its scale.
 void scaleRows(KernelCall &call) {
   const LocalTensor &values = call.in(0), &scales = call.in(1);
-  int64_t width = values.last();
+  int64_t groups = scales.last();
+  int64_t width = groups == 0 ? 0 : values.last() / groups;
   if (!call.require(scales.count() * width == values.count(),
-                    "the scales are not one a row"))
+                    "the scales are not one a group of a row"))
     return;
   LocalTensor::Data data(values.count());
   for (int64_t i = 0; i < values.count(); ++i)

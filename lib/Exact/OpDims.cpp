@@ -341,8 +341,21 @@ void Describer::quantize(int input, int values, int scales) {
   sameAll(input, values);
   if (!haveRanks({{scales, rank(input)}}))
     return;
-  for (unsigned dim = 0; dim + 1 < rank(input); ++dim)
+  unsigned last = rank(input) - 1;
+  for (unsigned dim = 0; dim < last; ++dim)
     same({input, dim}, {scales, dim});
+  auto extent = [&](int of) -> const Expr & {
+    return program.values[valueOf(op, DimRef{of, last})].shape[last];
+  };
+  const Expr &columns = extent(scales), &width = extent(input);
+  if (!columns.isConstant() || columns.constant() < 1)
+    return fail("the scales have no constant number of columns");
+  if (columns.constant() == 1)
+    return;
+  if (!width.isConstant() || width.constant() % columns.constant() != 0)
+    return fail("the columns of scales do not divide the features");
+  dims.groups.push_back(
+      {{input, last}, {scales, last}, width.constant() / columns.constant()});
 }
 
 /// The last dimensions of the parts stand one behind another in that of the

@@ -28,6 +28,12 @@ struct OpDims {
   struct Flat {
     DimRef flat, outer, inner;
   };
+  /// The same where no value has the inner dimension: groups of `size`
+  /// neighbouring elements of flat.
+  struct Grouped {
+    DimRef flat, groups;
+    int64_t size = 0;
+  };
   /// Query head h reads KV head h / (|heads| / |kvHeads|).
   struct Readers {
     DimRef heads, kvHeads;
@@ -39,6 +45,7 @@ struct OpDims {
   };
   std::vector<Same> same;
   std::vector<Flat> flats;
+  std::vector<Grouped> groups;
   std::vector<Readers> readers;
   std::vector<Window> windows;
   std::vector<DimRef> choices; ///< of a router: as many as experts are taken

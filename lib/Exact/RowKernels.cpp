@@ -74,7 +74,12 @@ void exact::normByKernel(KernelCall &call) {
 
 void exact::quantizeKernel(KernelCall &call) {
   const LocalTensor &x = call.in(0);
-  int64_t width = x.last(), rows = width == 0 ? 0 : x.count() / width;
+  // A rank holds whole groups, and of each as many of the features that are
+  // run. A group is taken for a row of its own.
+  Shape scaleShape = call.resultShape(1);
+  int64_t groups = scaleShape.size() == 0 ? 0 : scaleShape.back();
+  int64_t width = groups == 0 ? 0 : x.last() / groups;
+  int64_t rows = width == 0 ? 0 : x.count() / width;
   LocalTensor::Data values(x.count()), scales(rows);
   for (int64_t r = 0; r < rows; ++r) {
     const Element *row = x.data() + r * width;
@@ -87,11 +92,11 @@ void exact::quantizeKernel(KernelCall &call) {
     for (int64_t i = 0; i < width; ++i)
       values[r * width + i] = Hasher(function).add(row[i]).element();
   }
-  Shape scaleShape = x.shape;
-  scaleShape.back() = 1;
+  Shape expected = x.shape;
+  if (expected.size() > 0)
+    expected.back() = groups;
   call.set(x.shape, std::move(values), 0);
-  if (call.require(rows * width == x.count() &&
-                       call.resultShape(1) == scaleShape,
-                   "the scales are not one a row"))
+  if (call.require(rows * width == x.count() && scaleShape == expected,
+                   "the scales are not one a group of a row"))
     call.set(scaleShape, std::move(scales), 1);
 }

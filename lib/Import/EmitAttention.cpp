@@ -83,6 +83,7 @@ Emitter::Branch Emitter::attention(Value x) {
     return d::CacheOp::create(builder, at(d::stringifyPlane(plane)),
                               v.getType(), v, layer, plane);
   };
+  x = quantized(x, "attn_rows");
   Value q = linear(x, Weight::Q, Weight::QBias);
   Value k = linear(x, Weight::K, Weight::KBias);
   bool isFullWidth = config.qkNorm == QKNorm::FullWidth;

@@ -3,7 +3,8 @@
 // Values that a person may compare with a reference run are recorded under
 // these names: layer.0.input; layer.i.{input_norm, q_rope, k_rope, attn_out,
 // attn_branch_norm, post_attn_norm, router_logits, topk_idx, topk_w, mlp_out,
-// mlp_branch_norm, attn_mlp_out, output}; final_norm; logits.
+// mlp_branch_norm, attn_mlp_out, output}; final_norm; logits. Of quantised rows
+// layer.i.{attn_rows, latent_rows, mlp_rows}, and NAME_scales.
 //
 //===----------------------------------------------------------------------===//
 #include "Emitter.h"

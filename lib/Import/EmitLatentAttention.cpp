@@ -38,14 +38,16 @@ Value Emitter::ropeRow(Value x, RopeStyle style, StringRef name) {
 
 Value Emitter::indexer(Value x, Value latent) {
   const IndexerConfig &indexer = config.indexer;
-  Value q = linear(latent, Weight::IndexQ, std::nullopt);
+  Value q =
+      linear(quantized(latent, "latent_rows"), Weight::IndexQ, std::nullopt);
   q = d::SplitHeadsOp::create(builder, at("index_q"),
                               rows({indexer.heads, indexer.headDim}), q);
   q = d::RopeOp::create(builder, at("index_q_rope"), q.getType(), q, positions,
                         toDialect(indexer.ropeStyle), ropeTable);
-  Value k = norm(linear(x, Weight::IndexK, std::nullopt), Weight::IndexNorm,
-                 Weight::IndexNormBias, "index_k_norm", NormKind::Layer,
-                 indexer.normEps);
+  Value k =
+      norm(linear(quantized(x, "attn_rows"), Weight::IndexK, std::nullopt),
+           Weight::IndexNorm, Weight::IndexNormBias, "index_k_norm",
+           NormKind::Layer, indexer.normEps);
   Value keys = cacheRows(ropeRow(k, indexer.ropeStyle, "index_k_rope"),
                          d::Plane::IndexKey);
   Value weights = linear(x, Weight::IndexWeights, std::nullopt);
@@ -72,11 +74,12 @@ Emitter::Branch Emitter::latentAttention(Value x) {
   };
   Value queryLatent, q;
   if (latent.queryRank) {
-    queryLatent = latentNorm(linear(x, Weight::QA, isGiven(Weight::QABias)),
-                             Weight::QANorm);
-    q = linear(queryLatent, Weight::QB, std::nullopt);
+    queryLatent = latentNorm(
+        linear(quantized(x, "attn_rows"), Weight::QA, isGiven(Weight::QABias)),
+        Weight::QANorm);
+    q = linear(quantized(queryLatent, "latent_rows"), Weight::QB, std::nullopt);
   } else {
-    q = linear(x, Weight::Q, std::nullopt);
+    q = linear(quantized(x, "attn_rows"), Weight::Q, std::nullopt);
   }
   q = d::SplitHeadsOp::create(builder, at("q_heads"),
                               rows({config.heads, latent.keyDim()}), q);
@@ -84,7 +87,8 @@ Emitter::Branch Emitter::latentAttention(Value x) {
   Value qRope =
       rope(sliceColumns(q, latent.nopeDim, latent.ropeDim, "q_rope"), "q_rope");
 
-  Value kv = linear(x, Weight::KVA, isGiven(Weight::KVABias));
+  Value kv =
+      linear(quantized(x, "attn_rows"), Weight::KVA, isGiven(Weight::KVABias));
   Value rowLatent =
       recorded(latentNorm(sliceColumns(kv, 0, latent.rank, "kv_latent"),
                           Weight::KVANorm),

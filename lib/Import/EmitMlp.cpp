@@ -31,6 +31,7 @@ Value Emitter::gatedMlp(Value x, Weight gate, std::optional<Weight> gateBias,
 }
 
 Emitter::Branch Emitter::denseMlp(Value x) {
+  x = quantized(x, "mlp_rows");
   Value out;
   if (config.gatedMlp) {
     out = gatedMlp(x, Weight::Gate, Weight::GateBias, Weight::Up,

@@ -34,7 +34,9 @@ d::RouterOp Emitter::router(Value x) {
 
 Emitter::Branch Emitter::experts(Value x) {
   const MoeConfig &moe = config.moe;
+  // The router reads the model's own type.
   d::RouterOp choice = router(x);
+  x = quantized(x, "mlp_rows");
   Value gate = weight(Weight::ExpertGate), up = weight(Weight::ExpertUp),
         down = weight(Weight::ExpertDown);
   SmallVector<Value, 2> biases;

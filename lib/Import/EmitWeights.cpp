@@ -33,6 +33,26 @@ Value Emitter::weight(Weight which) {
       flag(stored.stack != 0), flag(stored.isTransposed));
 }
 
+Value Emitter::quantized(Value x, StringRef name) {
+  if (!config.quantizedRows)
+    return x;
+  Value &known = quantizedRows[x];
+  if (known)
+    return known;
+  int64_t width = cast<RankedTensorType>(x.getType()).getDimSize(1);
+  int64_t size = config.quantizedRows->groupSize;
+  auto op = d::QuantizeOp::create(
+      builder, at(name),
+      rows(width, Float8E4M3FNType::get(builder.getContext())),
+      rows(size ? width / size : 1, builder.getF32Type()), x,
+      d::QuantFormatAttr::get(builder.getContext(), d::QuantFormat::Fp8E4M3),
+      size ? builder.getI64IntegerAttr(size) : IntegerAttr());
+  std::string scales = (name + "_scales").str();
+  record(op, {name, scales});
+  return known = d::DequantizeOp::create(builder, at(name), x.getType(),
+                                         op.getValues(), op.getScales());
+}
+
 Value Emitter::norm(Value x, Weight which, std::optional<Weight> bias,
                     StringRef name) {
   return norm(x, which, bias, name, config.norm.kind, config.norm.eps);

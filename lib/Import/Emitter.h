@@ -17,6 +17,7 @@
 #include "layline/Import/EmitDecoder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Twine.h"
 
 namespace layline {
@@ -97,6 +98,10 @@ private:
   decoder::RouterOp router(Value x);
 
   // EmitWeights.cpp
+  /// The rows as products read them: those of a narrow format, where the
+  /// config asks for it. One value for all readers of `x`; `name` is that of
+  /// the payload, for comparison, and NAME_scales of its scales.
+  Value quantized(Value x, StringRef name);
   /// Whether the layer at hand, or the model, has the weight.
   bool has(Weight weight) const { return config.has(weight, layer); }
   Value weight(Weight weight);
@@ -120,6 +125,7 @@ private:
   /// The layer at hand; -1 outside of layers.
   int64_t layer = -1;
   Value positions, keyPositions;
+  llvm::DenseMap<Value, Value> quantizedRows;
   /// The rows that the last indexer selected.
   Value selection;
 };

@@ -90,6 +90,7 @@ private:
   using Paths = HFConfigFields::Paths;
 
   void readQuantization();
+  void readStored();
   void readSizes();
   void readIntermediate();
   void readMaxPositions();
@@ -132,6 +133,23 @@ void ConfigReader::checkUnsupportedKeys() {
   }
 }
 
+void ConfigReader::readStored() {
+  auto text = [&](StringRef key) {
+    return fields.optionalString({("quantization_config." + key).str()})
+        .value_or("");
+  };
+  StoredQuantization &stored = config.stored;
+  stored.method = text("quant_method");
+  stored.format = text("fmt");
+  stored.scheme = text("activation_scheme");
+  if (fields.has("quantization_config.weight_block_size"))
+    stored.block = fields.optionalIntegers(
+        "quantization_config.weight_block_size", IntegerRange());
+  if (fields.has("quantization_config.modules_to_not_convert"))
+    stored.excluded =
+        fields.optionalStrings("quantization_config.modules_to_not_convert");
+}
+
 /// Weights that are stored in a narrow format are planned as what the model
 /// computes with. A plan says nothing about their scales: it cannot run them.
 void ConfigReader::readQuantization() {
@@ -156,14 +174,11 @@ void ConfigReader::readQuantization() {
                    ", expected quant_method fp8 or mxfp4, or bfloat16, float16 "
                    "or float32 weights");
     isQuantized = true;
+    readStored();
     std::string block;
-    if (fields.has("quantization_config.weight_block_size")) {
-      std::vector<int64_t> sizes = fields.optionalIntegers(
-          "quantization_config.weight_block_size", IntegerRange());
-      for (int64_t size : sizes)
-        block += (block.empty() ? ", one for each block of " : " x ") +
-                 std::to_string(size);
-    }
+    for (int64_t size : config.stored.block)
+      block += (block.empty() ? ", one for each block of " : " x ") +
+               std::to_string(size);
     config.assumptions.push_back(
         ("weights are stored as " + stored + block +
          ": the plan describes them in the element type that the model "

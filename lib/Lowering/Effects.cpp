@@ -24,6 +24,15 @@ Effects layline::getEffects(StepOp step) {
   return effects;
 }
 
+StringRef layline::getArenaId(BufferOp buffer) {
+  if (buffer.getKind() == BufferClass::Register)
+    return "register";
+  Type element = buffer.getTensor().getElementType();
+  if (!isa<FloatType>(element))
+    return "int";
+  return getElementBytes(element) == 1 ? "narrow" : "float";
+}
+
 SmallVector<StepOp> layline::getSteps(VariantOp variant) {
   return llvm::to_vector(variant.getBody().getOps<StepOp>());
 }

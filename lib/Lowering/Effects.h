@@ -20,6 +20,11 @@ Effects getEffects(launch::StepOp step);
 /// The steps of the list, in order.
 llvm::SmallVector<launch::StepOp> getSteps(launch::VariantOp variant);
 
+/// Which arena a buffer belongs to, by what it holds: "float", "int", "narrow",
+/// "register". Numbers of 8 bits are apart: an engine at a wider precision
+/// widens all of an arena by one factor, and theirs is larger.
+llvm::StringRef getArenaId(launch::BufferOp buffer);
+
 inline launch::BufferOp getBuffer(mlir::Value value) {
   return mlir::cast<launch::BufferOp>(value.getDefiningOp());
 }

@@ -140,7 +140,8 @@ LogicalResult LaunchPlanMemory::plan(VariantOp variant) {
     llvm::for_each(effects.writes, touch);
   }
 
-  Arena floats("float"), ints("int"), registers("register");
+  Arena arenas[] = {Arena("float"), Arena("int"), Arena("narrow"),
+                    Arena("register")};
   for (auto buffer : variant.getBody().getOps<BufferOp>()) {
     if (buffer.isInput())
       continue;
@@ -150,22 +151,23 @@ LogicalResult LaunchPlanMemory::plan(VariantOp variant) {
              << buffer.getId() << "\" is used by no step";
     if (buffer.getKind() == BufferClass::Output)
       last = steps.size() - 1;
-    bool isFloat = isa<FloatType>(buffer.getTensor().getElementType());
-    Arena &arena = buffer.getKind() == BufferClass::Register ? registers
-                   : isFloat                                 ? floats
-                                                             : ints;
+    Arena &arena = *llvm::find_if(
+        arenas, [&](const Arena &a) { return a.id == getArenaId(buffer); });
     arena.add({buffer, first, last,
                getLargestBytes(getOperation(), buffer.getTensor(),
                                variant.getMaxTokens())});
   }
 
   OpBuilder builder = OpBuilder::atBlockBegin(&variant.getBody().front());
-  for (Arena *arena : {&floats, &ints, &registers}) {
-    arena->place(steps.size());
-    ArenaOp::create(builder, variant.getLoc(), arena->id, arena->bytes,
-                    arena->bound);
-    StringAttr id = builder.getStringAttr(arena->id);
-    for (Placed &placed : arena->buffers) {
+  for (Arena &arena : arenas) {
+    // Readers of 1.1 know the other three.
+    if (arena.id == "narrow" && arena.buffers.empty())
+      continue;
+    arena.place(steps.size());
+    ArenaOp::create(builder, variant.getLoc(), arena.id, arena.bytes,
+                    arena.bound);
+    StringAttr id = builder.getStringAttr(arena.id);
+    for (Placed &placed : arena.buffers) {
       placed.buffer.setArenaAttr(id);
       placed.buffer.setOffset(placed.offset);
       placed.buffer.setBytes(placed.bytes);

@@ -304,6 +304,23 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .with("output", op.getResult());
             return true;
           })
+          .Case([&](QuantizeOp op) {
+            s.kind(StepKind::Quantize)
+                .with("input", op.getInput())
+                .with("values", op.getValues())
+                .with("scales", op.getScales())
+                .attr("format", stringifyQuantFormat(op.getFormat()));
+            if (op.getGroupSize())
+              s.attr("group_size", op.getGroupSizeAttr());
+            return true;
+          })
+          .Case([&](DequantizeOp op) {
+            s.kind(StepKind::Dequantize)
+                .with("values", op.getValues())
+                .with("scales", op.getScales())
+                .with("output", op.getResult());
+            return true;
+          })
           .Case([&](SliceColumnsOp op) {
             s.kind(StepKind::SliceColumns)
                 .with("input", op.getInput())

@@ -118,10 +118,7 @@ LogicalResult VariantVerifier::verifyPlaces() {
     };
     if (!buffer.hasPlace() || !buffer.getLive())
       return fail() << "has no place or no life: plan the memory first";
-    StringRef expected = buffer.getKind() == BufferClass::Register ? "register"
-                         : isa<FloatType>(buffer.getTensor().getElementType())
-                             ? "float"
-                             : "int";
+    StringRef expected = getArenaId(buffer);
     if (*buffer.getArena() != expected)
       return fail() << "is in the arena \"" << *buffer.getArena()
                     << "\", expected \"" << expected << "\"";
@@ -319,8 +316,7 @@ LogicalResult VariantVerifier::verifyCollectiveOrder(int at) {
   int last = std::exchange(lastCollective, at);
   if (last < 0 || order.isDone(last, at))
     return success();
-  return error(at) << "may be in flight together with \""
-                   << steps[last].getId()
+  return error(at) << "may be in flight together with \"" << steps[last].getId()
                    << "\", a collective over ranks that it shares: the order "
                       "of the two may differ from rank to rank";
 }
@@ -328,8 +324,8 @@ LogicalResult VariantVerifier::verifyCollectiveOrder(int at) {
 /// A group of one rank.
 bool VariantVerifier::waitsForNobody(FlatSymbolRefAttr flag) {
   auto flagOp = plan.lookupSymbol<FlagOp>(flag.getValue());
-  auto group = flagOp ? plan.lookupSymbol<GroupOp>(flagOp.getGroup())
-                      : GroupOp();
+  auto group =
+      flagOp ? plan.lookupSymbol<GroupOp>(flagOp.getGroup()) : GroupOp();
   return group && group.getRanks() == 1;
 }
 

@@ -160,15 +160,42 @@ void PieceFinder::addFused(const Region &region, FusedForm form,
   add(std::move(piece), std::move(shape));
 }
 
+/// The value, or what it is the scales of, is in a format of 8 bits.
+static bool isQuantized(Value value) {
+  Operation *maker = value.getDefiningOp();
+  auto type = maker ? dyn_cast<RankedTensorType>(maker->getResult(0).getType())
+                    : RankedTensorType();
+  return type && isa<FloatType>(type.getElementType()) &&
+         type.getElementTypeBitWidth() == 8;
+}
+
 /// Both a norm and what quantises it are read outside.
 bool PieceFinder::emitsNormAndQuantized(ArrayRef<int> outputs) const {
   bool norm = false, quantized = false;
   for (int output : outputs) {
     Operation *maker = program.getOp(graph.values[output].producer);
     norm |= !cast<RowwiseOpInterface>(maker).getVariant().empty();
-    quantized |= maker->getNumResults() == 2 && maker->getNumOperands() == 1;
+    quantized |= isQuantized(program.getValue(output));
   }
   return norm && quantized;
+}
+
+/// What one kernel may gather: a value by itself, a quantised one with its
+/// scales, and those with the norm that they are made of.
+SmallVector<SmallVector<int, 4>>
+PieceFinder::getGathered(ArrayRef<int> outputs) const {
+  SmallVector<SmallVector<int, 4>> sets;
+  SmallVector<int, 4> quantized;
+  for (int output : outputs) {
+    sets.push_back({output});
+    if (isQuantized(program.getValue(output)))
+      quantized.push_back(output);
+  }
+  if (quantized.size() == 2)
+    sets.push_back(quantized);
+  if (emitsNormAndQuantized(outputs))
+    sets.push_back({outputs.begin(), outputs.end()});
+  return sets;
 }
 
 void PieceFinder::addRegions(int root, bool isSum, bool byRows) {
@@ -179,18 +206,12 @@ void PieceFinder::addRegions(int root, bool isSum, bool byRows) {
     if (length > 1)
       addLocal(region);
     SmallVector<int, 4> outputs = getOutputs(region);
-    SmallVector<SmallVector<int, 4>> sets;
-    for (int output : outputs)
-      sets.push_back({output});
-    // A kernel gathers one value, or a norm in both forms.
-    if (emitsNormAndQuantized(outputs))
-      sets.push_back(outputs);
     if (isSum && !byRows)
       addFused(region, FusedForm::AllReduceEpilogue, {});
     if (isSum && byRows)
       addFused(region, FusedForm::ReduceScatterEpilogue, {});
     if (byRows)
-      for (ArrayRef<int> gathered : sets)
+      for (ArrayRef<int> gathered : getGathered(outputs))
         addFused(region,
                  isSum ? FusedForm::ReduceScatterEpilogueAllGather
                        : FusedForm::EpilogueAllGather,

@@ -45,6 +45,8 @@ private:
   /// Values of the region that someone behind it reads.
   llvm::SmallVector<int, 4> getOutputs(const Region &region) const;
   bool emitsNormAndQuantized(llvm::ArrayRef<int> outputs) const;
+  llvm::SmallVector<llvm::SmallVector<int, 4>>
+  getGathered(llvm::ArrayRef<int> outputs) const;
   int getMode(int op, bool byRows) const;
   void add(FormGraph::Piece piece, PieceShape shape);
 

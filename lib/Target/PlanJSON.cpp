@@ -16,6 +16,10 @@ StringRef layline::getTypeName(Type type) {
     return "f32";
   if (type.isF64())
     return "f64";
+  if (isa<Float8E4M3FNType>(type))
+    return "fp8_e4m3";
+  if (isa<Float8E5M2Type>(type))
+    return "fp8_e5m2";
   if (type.isInteger(32))
     return "i32";
   return "i64";

@@ -303,6 +303,9 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
     attrs.from = runtime::dtypeName(step.arg("input").dtype);
     attrs.to = runtime::dtypeName(step.arg("output").dtype);
     break;
+  case StepKind::Quantize:
+    attrs.format = runtime::dtypeName(runtime::dtypeOf(from.format));
+    break;
   case StepKind::SliceColumns:
     attrs.begin = from.begin;
     break;
@@ -380,6 +383,10 @@ static OpKind toKind(StepKind kind) {
     return OpKind::ConcatColumns;
   case StepKind::RowScale:
     return OpKind::RowScale;
+  case StepKind::Quantize:
+    return OpKind::Quantize;
+  case StepKind::Dequantize:
+    return OpKind::Dequantize;
   case StepKind::Softcap:
     return OpKind::Activation;
   case StepKind::Fused:

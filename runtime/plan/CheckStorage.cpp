@@ -154,6 +154,7 @@ void checkBuffer(const Plan &plan, const Variant &variant,
   const Arena &arena = variant.arenas[buffer.arena];
   const char *expected = buffer.kind == Buffer::Class::Register ? "register"
                          : isInteger(buffer.dtype)              ? "int"
+                         : isQuantized(buffer.dtype)            ? "narrow"
                                                                 : "float";
   if (arena.id != expected)
     invalid("is in arena '", arena.id, "'; '", expected, "' is expected");

@@ -13,7 +13,7 @@ namespace {
 constexpr const char *kKnownFeatures[] = {
     "kv_cache", "fused_steps",     "segmented_ranges", "columns",
     "routing",  "attention_sinks", "latent_attention", "periodic_rows",
-    "softcap",  "stored_layouts",  "row_statistics"};
+    "softcap",  "stored_layouts",  "row_statistics",   "quantized_rows"};
 constexpr std::int64_t kMajor = 1, kMinor = 2;
 
 // Before the schema: a newer format may look different.

@@ -119,7 +119,9 @@ DType parseDType(const Cursor &at) {
                             {"f32", DType::F32},
                             {"f64", DType::F64},
                             {"i32", DType::I32},
-                            {"i64", DType::I64}});
+                            {"i64", DType::I64},
+                            {"fp8_e4m3", DType::Fp8E4M3},
+                            {"fp8_e5m2", DType::Fp8E5M2}});
 }
 
 Layout parseLayout(const Cursor &at, const PlanNames &names) {

@@ -67,6 +67,13 @@ const std::map<std::string_view, Reader> &readers() {
       {"up_offset", [](C at, N, Attrs &a) { a.upOffset = at.number(); }},
       {"factor", [](C at, N, Attrs &a) { a.factor = at.number(); }},
       {"begin", [](C at, N, Attrs &a) { a.begin = at.integer(); }},
+      {"format",
+       [](C at, N, Attrs &a) {
+         a.format =
+             choose<QuantFormat>(at, {{"fp8_e4m3", QuantFormat::Fp8E4M3},
+                                      {"fp8_e5m2", QuantFormat::Fp8E5M2}});
+       }},
+      {"group_size", [](C at, N, Attrs &a) { a.groupSize = at.integer(); }},
       {"cap", [](C at, N, Attrs &a) { a.cap = at.number(); }},
       {"dim", [](C at, N, Attrs &a) { a.dim = at.integer(); }},
       {"range", [](C at, N n, Attrs &a) { a.range = n.ranges.resolve(at); }},

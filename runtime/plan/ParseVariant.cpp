@@ -6,6 +6,26 @@
 namespace layline::runtime {
 namespace {
 
+bool holds(ArgSpec::Element element, DType dtype) {
+  switch (element) {
+  case ArgSpec::Element::Float:
+    return !isInteger(dtype) && !isQuantized(dtype);
+  case ArgSpec::Element::Integer:
+    return isInteger(dtype);
+  case ArgSpec::Element::Quantized:
+    return isQuantized(dtype);
+  case ArgSpec::Element::Any:
+    break;
+  }
+  return true;
+}
+
+const char *describe(ArgSpec::Element element) {
+  return element == ArgSpec::Element::Integer     ? "integers"
+         : element == ArgSpec::Element::Quantized ? "a quantised format"
+                                                  : "floating-point numbers";
+}
+
 bool paysSum(const Step &step) {
   return step.kind == StepKind::AllReduce ||
          step.kind == StepKind::ReduceScatter ||
@@ -222,14 +242,9 @@ void VariantParser::parseArguments(const Cursor &at, Step &step) {
       Cursor one = spec.isList ? value.at(j) : value;
       Operand operand = parseOperand(one, spec.takes);
       bool isTensor = operand.of != Operand::Of::Table;
-      if (isTensor && spec.element != ArgSpec::Element::Any &&
-          isInteger(operand.dtype) !=
-              (spec.element == ArgSpec::Element::Integer))
+      if (isTensor && !holds(spec.element, operand.dtype))
         one.fail("has dtype ", dtypeName(operand.dtype), "; '", info.name,
-                 "' takes ",
-                 isInteger(operand.dtype) ? "floating-point numbers"
-                                          : "integers",
-                 " as '", spec.name, "'");
+                 "' takes ", describe(spec.element), " as '", spec.name, "'");
       if (spec.isOutput && operand.of == Operand::Of::Buffer &&
           variant_.buffers[operand.index].kind == Buffer::Class::Input)
         one.fail("writes the input buffer '",

@@ -8,6 +8,9 @@ namespace layline::runtime {
 
 std::int64_t dtypeBytes(DType dtype) {
   switch (dtype) {
+  case DType::Fp8E4M3:
+  case DType::Fp8E5M2:
+    return 1;
   case DType::BF16:
   case DType::F16:
     return 2;
@@ -35,6 +38,10 @@ const char *dtypeName(DType dtype) {
     return "i32";
   case DType::I64:
     return "i64";
+  case DType::Fp8E4M3:
+    return "fp8_e4m3";
+  case DType::Fp8E5M2:
+    return "fp8_e5m2";
   }
   return "?";
 }

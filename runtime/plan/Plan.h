@@ -16,12 +16,28 @@
 
 namespace layline::runtime {
 
-enum class DType : std::uint8_t { BF16, F16, F32, F64, I32, I64 };
+enum class DType : std::uint8_t {
+  BF16,
+  F16,
+  F32,
+  F64,
+  I32,
+  I64,
+  Fp8E4M3,
+  Fp8E5M2
+};
 std::int64_t dtypeBytes(DType dtype);
 const char *dtypeName(DType dtype);
 inline bool isInteger(DType dtype) {
   return dtype == DType::I32 || dtype == DType::I64;
 }
+
+/// A narrow format: numbers only together with their scales.
+inline bool isQuantized(DType dtype) {
+  return dtype == DType::Fp8E4M3 || dtype == DType::Fp8E5M2;
+}
+/// The element type of a format's values.
+DType dtypeOf(QuantFormat format);
 
 struct Axis {
   std::string name;

@@ -28,6 +28,10 @@ void checkSliceColumns(const StepContract &);
 void checkConcatColumns(const StepContract &);
 void checkRowScale(const StepContract &);
 
+// StepContractsQuantize.cpp.
+void checkQuantize(const StepContract &);
+void checkDequantize(const StepContract &);
+
 // StepContractsAttention.cpp.
 void checkCacheAppend(const StepContract &);
 void checkAttention(const StepContract &);

@@ -35,7 +35,11 @@ void checkLinearElementwise(const StepContract &c) {
 namespace {
 
 void sameElement(const StepContract &c) {
-  if (isInteger(c.arg("input").dtype) != isInteger(c.arg("output").dtype))
+  DType from = c.arg("input").dtype, to = c.arg("output").dtype;
+  // Numbers of a narrow format are none without their scales: they are moved
+  // and not converted.
+  bool isMoved = from == to || (!isQuantized(from) && !isQuantized(to));
+  if (isInteger(from) != isInteger(to) || !isMoved)
     c.fail("takes ", dtypeName(c.arg("input").dtype), " '",
            c.id(c.arg("input")), "' to ", dtypeName(c.arg("output").dtype),
            " '", c.id(c.arg("output")), "'");
@@ -119,6 +123,9 @@ std::vector<int> withoutGroup(const StepContract &c) {
 
 void checkCast(const StepContract &c) {
   sameElement(c);
+  if (isQuantized(c.arg("input").dtype))
+    c.fail("takes ", dtypeName(c.arg("input").dtype), " '",
+           c.id(c.arg("input")), "', which only 'dequantize' makes numbers of");
   checkLinearElementwise(c);
 }
 

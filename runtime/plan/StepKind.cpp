@@ -34,7 +34,8 @@ constexpr bool kCollective = true;
 constexpr bool kInPlace = true;
 constexpr const char *kColumns = "columns", *kRouting = "routing",
                      *kSinks = "attention_sinks", *kLatent = "latent_attention",
-                     *kSoftcap = "softcap", *kRowStatistics = "row_statistics";
+                     *kSoftcap = "softcap", *kRowStatistics = "row_statistics",
+                     *kQuantized = "quantized_rows";
 
 /// In the order of the enum and of docs/plan-format.md.
 const std::array<StepKindInfo, kStepKinds> &table() {
@@ -296,6 +297,22 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        kInPlace,
        checkNormBy,
        kRowStatistics},
+      {StepKind::Quantize,
+       "quantize",
+       {in("input"), out("values", Element::Quantized), out("scales")},
+       {{"format"}, {"group_size", true}},
+       false,
+       false,
+       checkQuantize,
+       kQuantized},
+      {StepKind::Dequantize,
+       "dequantize",
+       {in("values", Element::Quantized), in("scales"), out("output")},
+       {},
+       false,
+       false,
+       checkDequantize,
+       kQuantized},
   }};
   return kinds;
 }

@@ -44,15 +44,18 @@ enum class StepKind : std::uint8_t {
   Indexer,
   Softcap,
   RowSquares,
-  NormBy
+  NormBy,
+  Quantize,
+  Dequantize
 };
-inline constexpr std::size_t kStepKinds = 30;
+inline constexpr std::size_t kStepKinds = 32;
 
 enum class NormKind : std::uint8_t { Rms, Layer };
 enum class RopeStyle : std::uint8_t { Half, Interleaved, InterleavedToHalf };
 enum class Function : std::uint8_t { Silu, Gelu, GeluTanh, Relu, Sigmoid };
 enum class Scoring : std::uint8_t { Softmax, Sigmoid };
 enum class GroupScore : std::uint8_t { Max, Top2Sum };
+enum class QuantFormat : std::uint8_t { Fp8E4M3, Fp8E5M2 };
 
 /// The attributes of all kinds together; a kind reads those that its table
 /// entry lists.
@@ -84,6 +87,8 @@ struct StepAttributes {
   double factor = 1;
   std::int64_t begin = 0;
   double cap = 0;
+  QuantFormat format = QuantFormat::Fp8E4M3;
+  std::int64_t groupSize = 0; ///< features with a scale of their own; 0: all
   std::int64_t dim = 0;
   int range = -1;
   int group = -1;
@@ -93,7 +98,8 @@ struct StepAttributes {
 
 struct ArgSpec {
   enum class Takes : std::uint8_t { Buffer, Weight, Cache, Table, Any };
-  enum class Element : std::uint8_t { Float, Integer, Any };
+  /// Float: not a narrow format, which only Quantized and Any take.
+  enum class Element : std::uint8_t { Float, Integer, Quantized, Any };
   const char *name;
   Takes takes = Takes::Buffer;
   Element element = Element::Float;

@@ -106,7 +106,7 @@ func.func @other_format(%x: tensor<?x64xf32>) {
 // -----
 
 func.func @wide_scales(%x: tensor<?x64xf32>) {
-  // expected-error @below {{has the scales 'tensor<?x64xf32>', expected one of f32 for each row}}
+  // expected-error @below {{has 64 columns of scales, expected 1, one for each group of 64 of the 64 features}}
   %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>} : (tensor<?x64xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<?x64xf32>)
   return
 }
@@ -114,7 +114,7 @@ func.func @wide_scales(%x: tensor<?x64xf32>) {
 // -----
 
 func.func @narrow_scales(%x: tensor<?x64xf32>) {
-  // expected-error @below {{has the scales 'tensor<?x1xbf16>', expected one of f32 for each row}}
+  // expected-error @below {{has the scales 'tensor<?x1xbf16>', expected columns of f32, as many as groups of the 64 features}}
   %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>} : (tensor<?x64xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<?x1xbf16>)
   return
 }
@@ -140,5 +140,76 @@ func.func @plain_values(%v: tensor<?x64xf32>, %s: tensor<?x1xf32>) {
 func.func @still_narrow(%v: tensor<?x64xf8E4M3FN>, %s: tensor<?x1xf32>) {
   // expected-error @below {{gives 'f8E4M3FN', which is a quantised type}}
   %0 = decoder.dequantize %v, %s : (tensor<?x64xf8E4M3FN>, tensor<?x1xf32>) -> tensor<?x64xf8E4M3FN>
+  return
+}
+
+// -----
+
+// Groups of features have a scale each. A row may be split between groups.
+!x = tensor<?x64xbf16, #grid.layout<[_, block "tp" x 16]>>
+!v = tensor<?x64xf8E4M3FN, #grid.layout<[_, block "tp" x 16]>>
+!s = tensor<?x4xf32, #grid.layout<[_, block "tp"]>>
+// CHECK-LABEL: @groups
+func.func @groups(%x: !x) -> !x {
+  // CHECK: decoder.quantize {{.*}}group_size = 16
+  %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>, group_size = 16} : (!x) -> (!v, !s)
+  // CHECK: decoder.dequantize
+  %y = decoder.dequantize %v, %s : (!v, !s) -> !x
+  return %y : !x
+}
+
+// -----
+
+// Not within one: its largest feature would be that of a part.
+!x = tensor<?x64xbf16, #grid.layout<[_, block "tp" x 8]>>
+!v = tensor<?x64xf8E4M3FN, #grid.layout<[_, block "tp" x 8]>>
+!s = tensor<?x4xf32, #grid.layout<[_, _]>>
+func.func @within_a_group(%x: !x) {
+  // expected-error @below {{is split in units of 8}}
+  %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>, group_size = 16} : (!x) -> (!v, !s)
+  return
+}
+
+// -----
+
+// The groups of a rank's features, not those of all.
+!v = tensor<?x64xf8E4M3FN, #grid.layout<[_, block "tp" x 16]>>
+!s = tensor<?x4xf32, #grid.layout<[_, _]>>
+!y = tensor<?x64xbf16, #grid.layout<[_, block "tp" x 16]>>
+func.func @scales_of_all_groups(%v: !v, %s: !s) {
+  // expected-error @below {{takes operands that hold different parts of 'groups'}}
+  %0 = decoder.dequantize %v, %s : (!v, !s) -> !y
+  return
+}
+
+// -----
+
+func.func @uneven_groups(%x: tensor<?x64xf32>) {
+  // expected-error @below {{has groups of 48, expected a divisor of the 64 features}}
+  %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>, group_size = 48} : (tensor<?x64xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<?x1xf32>)
+  return
+}
+
+// -----
+
+func.func @no_group(%x: tensor<?x64xf32>) {
+  // expected-error @below {{has groups of 0, expected a divisor of the 64 features}}
+  %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>, group_size = 0} : (tensor<?x64xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<?x1xf32>)
+  return
+}
+
+// -----
+
+func.func @other_groups(%x: tensor<?x64xf32>) {
+  // expected-error @below {{has 4 columns of scales, expected 8, one for each group of 8 of the 64 features}}
+  %v, %s = decoder.quantize %x {format = #decoder.quant_format<fp8_e4m3>, group_size = 8} : (tensor<?x64xf32>) -> (tensor<?x64xf8E4M3FN>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+func.func @odd_scales(%v: tensor<?x64xf8E4M3FN>, %s: tensor<?x5xf32>) {
+  // expected-error @below {{has the scales 'tensor<?x5xf32>', expected columns of f32, as many as groups of the 64 features}}
+  %0 = decoder.dequantize %v, %s : (tensor<?x64xf8E4M3FN>, tensor<?x5xf32>) -> tensor<?x64xf32>
   return
 }

@@ -4,6 +4,7 @@
 #include "WholeFiles.h"
 #include "layline/Cost/Targets.h"
 #include "layline/Driver/Compiler.h"
+#include "layline/Import/Activations.h"
 #include "layline/Support/PlaceName.h"
 #include <chrono>
 #include <cmath>
@@ -403,6 +404,12 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
                    "reduce-scatter, norm of own rows, all-gather. whole: it "
                    "stays. auto: what costs least on the target. Rules up to "
                    "token counts: whole:63,rows")
+      ->capture_default_str();
+  command
+      ->add_option("--activations", arguments->request.activations,
+                   "What the rows are that q, k, v, gate, up and experts "
+                   "read: " +
+                       kActivationChoices.str())
       ->capture_default_str();
   command->add_flag("--even", arguments->request.even,
                     "Refuse parts of different sizes, naming the sizes of --tp "

@@ -136,6 +136,7 @@ struct VerifyOptions {
   std::string path;
   std::string against;
   std::string proof;
+  std::string activations = "model";
   bool exact = false;
   bool consumers = false;
   bool json = false;
@@ -180,7 +181,8 @@ static int verifyPlanAgainst(const VerifyOptions &options) {
     std::cerr << error << "\n";
     return Unusable;
   }
-  return report(verifyPlan(*text, path, options.against), options);
+  return report(verifyPlan(*text, path, options.against, options.activations),
+                options);
 }
 
 static bool isProgram(const std::string &path) {
@@ -191,7 +193,8 @@ static int runVerify(const VerifyOptions &options) {
   if (options.consumers)
     return runConsumers(options.path, options.json);
   if (isProgram(options.path))
-    return report(verifyProgram(options.path, options.against, options.exact),
+    return report(verifyProgram(options.path, options.against, options.exact,
+                                options.activations),
                   options);
   if (options.exact && options.against.empty()) {
     std::cerr << "--exact: plan.json holds no program to compare with; give "
@@ -221,6 +224,10 @@ void layline::tool::addVerifyCommand(CLI::App &app, int &exitCode) {
       "--against", options->against,
       "The program that it has to compute: a config.json, or an .mlir file "
       "with one decoder that has not been placed. Runs the exact check");
+  command
+      ->add_option("--activations", options->activations,
+                   "Of the config.json of --against, as compile takes it")
+      ->capture_default_str();
   command->add_flag(
       "--exact", options->exact,
       "Run the programs of an .mlir file on all ranks over a prime field and "

@@ -20,7 +20,8 @@ struct CompileRequest {
   std::string cpSplit = "zigzag"; ///< contiguous, interleave, interleave:I
   std::string target = "cpu";
   int64_t minTokens = 1, maxTokens = 8192;
-  std::string boundaries = "auto"; ///< auto, rows, whole
+  std::string boundaries = "auto";   ///< auto, rows, whole
+  std::string activations = "model"; ///< Import/Activations.h
   /// Paths of a calibration and of a list of fused kernels, or empty.
   std::string calibration, kernels;
   std::string launch = "graph"; ///< graph, eager

@@ -27,14 +27,17 @@ struct Verification {
 /// person sees which of them find a fault. `against` is the program to compare
 /// with, a config.json or an .mlir file with one decoder; if it is empty, the
 /// file's own reference program. With neither, what compares is left out.
-/// `exact` asks for the exact check (implied by `against`).
+/// `exact` asks for the exact check (implied by `against`). A config is read
+/// with the `activations` that `compile` takes.
 Verification verifyProgram(const std::string &file, const std::string &against,
-                           bool exact);
+                           bool exact,
+                           const std::string &activations = "model");
 
 /// Runs the variants of a plan's text on all ranks against the program of
 /// `against`; the loader's checks come first.
 Verification verifyPlan(const std::string &text, const std::string &name,
-                        const std::string &against);
+                        const std::string &against,
+                        const std::string &activations = "model");
 
 } // namespace layline
 

@@ -98,8 +98,8 @@ enum class OpKind {
   AddBias,         ///< x [.., O], bias [O] -> y
   Scale,           ///< x -> `factor` * x
   Cast,            ///< x -> y; `from`, `to`
-  Quantize,        ///< x [.., D] -> values [.., D], scales [.., 1]; `format`
-  Dequantize,      ///< values [.., D], scales [.., 1] -> x
+  Quantize,        ///< x [.., D] -> values [.., D], scales [.., G]; `format`
+  Dequantize,      ///< values [.., D], scales [.., G] -> x; G divides D
   SliceColumns,    ///< x [.., D] -> its columns from `begin` on
   ConcatColumns,   ///< x [.., D1], y [.., D2], ... -> [.., D1 + D2 + ...]
   RowScale,        ///< x [.., D], scales [.., 1] -> y

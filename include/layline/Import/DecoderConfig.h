@@ -156,6 +156,20 @@ struct IndexerConfig {
   double normEps = 1e-6; ///< of the key's layer norm
 };
 
+/// Rows that products read in fp8 E4M3: Activations.h.
+struct QuantizedRows {
+  int64_t groupSize = 0; ///< features with a scale of their own; 0: all
+};
+
+/// What `quantization_config` says; strings are empty where it says nothing.
+struct StoredQuantization {
+  std::string method;                ///< empty: weights are of the model's type
+  std::string format;                ///< `fmt`
+  std::string scheme;                ///< `activation_scheme`
+  std::vector<int64_t> block;        ///< `weight_block_size`: [out, in]
+  std::vector<std::string> excluded; ///< `modules_to_not_convert`
+};
+
 struct LayerConfig {
   /// Keys a query sees, itself included; 0: all earlier ones.
   int64_t slidingWindow = 0;
@@ -300,6 +314,8 @@ struct DecoderConfig {
   MoeConfig moe;
   LatentConfig latent;
   IndexerConfig indexer;
+  StoredQuantization stored;
+  std::optional<QuantizedRows> quantizedRows;
   std::vector<LayerConfig> perLayer; ///< `layers` entries
 
   /// Values that the file leaves out and that were filled in as HF does, where

@@ -1,6 +1,5 @@
-#include "devices/cpu/Blas.h"
+#include "devices/cpu/AttentionRows.h"
 #include "devices/cpu/Kernels.h"
-#include "devices/cpu/Softmax.h"
 
 #include <algorithm>
 
@@ -30,9 +29,6 @@ void cacheAppend(RankContext<T> &context, const Step &step) {
 
 template <typename T>
 void attention(RankContext<T> &context, const Step &step) {
-  // Bounds the scores kept at once; large enough for the product to be
-  // efficient.
-  constexpr std::int64_t kQueryBlock = 64;
   auto query = context.floats(step.arg("query"));
   auto output = context.floats(step.arg("output"));
   auto positions = context.integers(step.arg("positions"));
@@ -49,27 +45,26 @@ void attention(RankContext<T> &context, const Step &step) {
   std::int64_t firstHead = context.begin(step.arg("query"), 1),
                firstKeyHead = context.begin(step.arg("keys"), 1),
                firstValueHead = context.begin(step.arg("values"), 1);
-  std::vector<T> scores(
-      static_cast<std::size_t>(std::min(rows, kQueryBlock) * keyRows));
   for (std::int64_t h = 0; h < heads; ++h) {
     std::int64_t keyHead = (firstHead + h) / perKeyHead;
     const T *k = keys.floats.data() + (keyHead - firstKeyHead) * width;
     const T *v = values.floats.data() + (keyHead - firstValueHead) * valueWidth;
-    for (std::int64_t begin = 0; begin < rows; begin += kQueryBlock) {
-      std::int64_t block = std::min(kQueryBlock, rows - begin);
-      multiplyTransposed(block, keyRows, width, step.attrs.scale,
+    AttentionRows<T> of{step.attrs,
+                        rows,
+                        keyRows,
+                        positions.data,
+                        keyPositions.integers.data(),
+                        v,
+                        valueWidth,
+                        values.rowElements,
+                        output.data + h * valueWidth,
+                        heads * valueWidth,
+                        sinks ? sinkLogits.data + h : nullptr};
+    attend(of, [&](std::int64_t begin, std::int64_t count, T *scores) {
+      multiplyTransposed(count, keyRows, width, step.attrs.scale,
                          query.data + (begin * heads + h) * width,
-                         heads * width, k, keys.rowElements, scores.data(),
-                         keyRows);
-      for (std::int64_t t = 0; t < block; ++t)
-        softmax(scores.data() + t * keyRows, keyPositions.integers.data(),
-                keyRows, positions.data[begin + t], begin + t, step.attrs,
-                sinks ? sinkLogits.data + h : nullptr);
-      multiply(block, valueWidth, keyRows, scores.data(), keyRows, v,
-               values.rowElements,
-               output.data + (begin * heads + h) * valueWidth,
-               heads * valueWidth);
-    }
+                         heads * width, k, keys.rowElements, scores, keyRows);
+    });
   }
 }
 

@@ -21,7 +21,8 @@ template <typename T> KernelFunction<T> kernelOf(StepKind kind) {
       concatColumns<T>, rowScale<T>,
       addExpertBias<T>, latentAttention<T>,
       indexer<T>,       softcap<T>,
-      rowSquares<T>,    normBy<T>};
+      rowSquares<T>,    normBy<T>,
+      quantize<T>,      dequantize<T>};
   return kernels[static_cast<std::size_t>(kind)];
 }
 

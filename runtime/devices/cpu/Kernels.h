@@ -48,6 +48,9 @@ LAYLINE_KERNEL(slice);
 LAYLINE_KERNEL(sliceColumns);
 LAYLINE_KERNEL(concatColumns);
 LAYLINE_KERNEL(rowScale);
+// QuantizeKernels.cpp
+LAYLINE_KERNEL(quantize);
+LAYLINE_KERNEL(dequantize);
 // CollectiveKernels.cpp
 LAYLINE_KERNEL(allReduce);
 LAYLINE_KERNEL(reduceScatter);

@@ -1,6 +1,5 @@
-#include "devices/cpu/Blas.h"
+#include "devices/cpu/AttentionRows.h"
 #include "devices/cpu/Kernels.h"
-#include "devices/cpu/Softmax.h"
 
 #include <algorithm>
 #include <numeric>
@@ -31,7 +30,6 @@ void dropUnselected(T *scores, std::int64_t keys, const std::int64_t *selection,
 /// Keys and values of a head are made of the latent rows, once.
 template <typename T>
 void latentAttention(RankContext<T> &context, const Step &step) {
-  constexpr std::int64_t kQueryBlock = 64; // bounds the scores kept at once
   auto nope = context.floats(step.arg("query_nope"));
   auto rope = context.floats(step.arg("query_rope"));
   auto output = context.floats(step.arg("output"));
@@ -48,12 +46,11 @@ void latentAttention(RankContext<T> &context, const Step &step) {
   std::int64_t rows = nope.dim(0), heads = nope.dim(1), width = nope.dim(2),
                rotary = rope.dim(2), valueWidth = output.dim(2),
                in = latent.rowElements, keys = keyPositions.rows;
-  std::int64_t block = std::min(rows, kQueryBlock);
   auto size = [](std::int64_t a, std::int64_t b) {
     return static_cast<std::size_t>(a * b);
   };
   std::vector<T> k(size(keys, width)), v(size(keys, valueWidth)),
-      scores(size(block, keys)), rotated(size(block, keys));
+      rotated(size(std::min(rows, kQueryBlock), keys));
   std::vector<bool> isSelected;
   for (std::int64_t h = 0; h < heads; ++h) {
     multiplyTransposed(keys, width, in, 1.0, latent.floats.data(), in,
@@ -61,30 +58,35 @@ void latentAttention(RankContext<T> &context, const Step &step) {
     multiplyTransposed(keys, valueWidth, in, 1.0, latent.floats.data(), in,
                        valueUp.data + h * valueWidth * in, in, v.data(),
                        valueWidth);
-    for (std::int64_t begin = 0; begin < rows; begin += kQueryBlock) {
-      block = std::min(kQueryBlock, rows - begin);
-      multiplyTransposed(block, keys, width, step.attrs.scale,
+    AttentionRows<T> of{step.attrs,
+                        rows,
+                        keys,
+                        positions.data,
+                        keyPositions.integers.data(),
+                        v.data(),
+                        valueWidth,
+                        valueWidth,
+                        output.data + h * valueWidth,
+                        heads * valueWidth,
+                        nullptr};
+    attend(of, [&](std::int64_t begin, std::int64_t count, T *scores) {
+      multiplyTransposed(count, keys, width, step.attrs.scale,
                          nope.data + (begin * heads + h) * width, heads * width,
-                         k.data(), width, scores.data(), keys);
-      multiplyTransposed(block, keys, rotary, step.attrs.scale,
+                         k.data(), width, scores, keys);
+      multiplyTransposed(count, keys, rotary, step.attrs.scale,
                          rope.data + (begin * heads + h) * rotary,
                          heads * rotary, ropeKey.floats.data(), rotary,
                          rotated.data(), keys);
-      for (std::int64_t t = 0; t < block; ++t) {
-        T *row = scores.data() + t * keys;
+      for (std::int64_t t = 0; t < count; ++t) {
+        T *row = scores + t * keys;
         for (std::int64_t s = 0; s < keys; ++s)
           row[s] += rotated[size(t, keys) + static_cast<std::size_t>(s)];
         if (selectionOperand)
           dropUnselected(row, keys,
                          selection.data + (begin + t) * selection.last(),
                          selection.last(), isSelected);
-        softmax<T>(row, keyPositions.integers.data(), keys,
-                   positions.data[begin + t], begin + t, step.attrs, nullptr);
       }
-      multiply(block, valueWidth, keys, scores.data(), keys, v.data(),
-               valueWidth, output.data + (begin * heads + h) * valueWidth,
-               heads * valueWidth);
-    }
+    });
   }
 }
 

@@ -211,8 +211,8 @@ std::string Matrix::page() const {
   for (size_t i = 0; i < files.size(); ++i)
     os << (i ? ", " : "") << files[i];
   os << "; those that are not planned by hand at tp 4, and at tp 2 x cp 2, "
-        "with boundaries by rows and whole. Programs with padding or quantised "
-        "rows have no plan.\n\nEach kind of fault is planted at its first, "
+        "with boundaries by rows and whole. Programs with padding have no "
+        "plan.\n\nEach kind of fault is planted at its first, "
         "middle and last place of each program and each net is asked by "
         "itself. A cell says how many were caught of those that the net was "
         "asked for; an empty one: not asked.\n\n"
@@ -291,7 +291,8 @@ int main(int argc, char **argv) {
   Matrix matrix(options->onlyLastPlace);
   bool good = true;
   for (const char *model : {"llama", "qwen2", "qwen3", "qwen3_moe", "phi3",
-                            "gemma2", "cohere", "gpt_neox", "olmo2"})
+                            "gemma2", "cohere", "gpt_neox", "olmo2",
+                            "glm4_moe", "deepseek_v3", "deepseek_v32"})
     good &= matrix.addModel(
         model, source + "/test/golden/" + model + "/config.json", 2);
   for (const char *model : {"qwen3-30b-a3b", "llama-3.1-70b"})

@@ -111,8 +111,7 @@ static Answers askOfPlan(ModuleOp module, launch::PlanOp plan,
 static bool hasPlan(ModuleOp module) {
   return !module
               .walk([](Operation *op) {
-                return isa<grid::PadOp, grid::UnpadOp, decoder::QuantizeOp,
-                           decoder::DequantizeOp>(op)
+                return isa<grid::PadOp, grid::UnpadOp>(op)
                            ? WalkResult::interrupt()
                            : WalkResult::advance();
               })

@@ -41,7 +41,7 @@ using Answers = std::array<Answer, kNumNets>;
 /// * what is not built in yet;
 /// * of a plan, what looks at programs only;
 /// * lowering and the loader of a program with ops that the plan format has no
-///   words for (padding, quantised rows): they refuse it by design;
+///   words for (padding): they refuse it by design;
 /// * lowering and the loader of what is no legal IR: they would never see it.
 ///
 /// A plan is compared with the imported program of `imported`, the module that

@@ -9,12 +9,15 @@ namespace {
 std::int64_t sizeOf(const std::string &dtype) {
   return dtype == "bf16" || dtype == "f16"  ? 2
          : dtype == "f32" || dtype == "i32" ? 4
+         : dtype.rfind("fp8", 0) == 0       ? 1
                                             : 8;
 }
 
 bool isOutput(const std::string &kind, const std::string &argument) {
   return argument == "output" || argument == "outputs" ||
          (kind == "router" && (argument == "ids" || argument == "weights")) ||
+         (kind == "quantize" &&
+          (argument == "values" || argument == "scales")) ||
          (kind == "indexer" &&
           (argument == "selection" || argument == "scores"));
 }
@@ -468,7 +471,7 @@ void PlanBuilder::placeBuffers(
     int first, last;
   };
   std::map<std::string, std::vector<Placed>> arenas{
-      {"float", {}}, {"int", {}}, {"register", {}}};
+      {"float", {}}, {"int", {}}, {"narrow", {}}, {"register", {}}};
   std::int64_t tokens = variant["tokens"]["max"];
   int last = static_cast<int>(variant["steps"].size()) - 1;
   for (Json &buffer : variant["buffers"]) {
@@ -477,6 +480,7 @@ void PlanBuilder::placeBuffers(
     std::string dtype = buffer["dtype"];
     std::string arena = buffer["class"] == "register" ? "register"
                         : dtype[0] == 'i'             ? "int"
+                        : dtype.rfind("fp8", 0) == 0  ? "narrow"
                                                       : "float";
     auto life = lives.at(buffer["id"]);
     if (buffer["class"] == "output")

@@ -64,6 +64,11 @@ public:
   std::string buffer(const Json &shape, const Json &dims, bool owes = false,
                      const std::string &dtype = "",
                      const std::string &kind = "activation");
+  /// A buffer of another type than the plan's.
+  std::string typed(const std::string &dtype, const Json &shape,
+                    const Json &dims) {
+    return buffer(shape, dims, false, dtype);
+  }
   std::string step(const std::string &kind, const Json &args,
                    const Json &attrs = Json::object(),
                    const std::vector<std::string> &names = {});

@@ -1,0 +1,113 @@
+// What streams, events and flags order, and the memory that follows from it.
+#include "LlamaPlan.h"
+#include "TestEngine.h"
+
+#include <catch2/catch.hpp>
+
+using namespace layline::test;
+using Catch::Matchers::Contains;
+
+TEST_CASE("streams that events order share memory, others do not", "[plan]") {
+  // All collectives on their own stream, as a compiler would put them: each
+  // waits for what came before, and what comes after waits for it.
+  Json plan = llamaPlan(2, Boundaries::Rows);
+  Json &variant = plan["variants"][0];
+  int events = 0;
+  Json *previous = nullptr;
+  for (Json &one : variant["steps"]) {
+    bool isCollective = one.contains("flag");
+    one["stream"] = isCollective ? "comm" : "compute";
+    if (previous && (*previous)["stream"] != one["stream"]) {
+      std::string event = "e" + std::to_string(events++);
+      (*previous)["signals"] = {event};
+      one["waits"] = {event};
+    }
+    previous = &one;
+  }
+  REQUIRE(events > 10);
+  CHECK(findings(plan) == "");
+  // Any one wait is needed.
+  int needed = 0, waits = 0;
+  for (std::size_t i = 0; i < variant["steps"].size(); ++i) {
+    Json changed = plan;
+    if (!changed["variants"][0]["steps"][i].contains("waits"))
+      continue;
+    changed["variants"][0]["steps"][i].erase("waits");
+    ++waits;
+    needed += findings(changed).empty() ? 0 : 1;
+  }
+  CHECK(needed == waits);
+}
+
+namespace {
+
+/// s1 reads x on another stream; s2 writes z, or x again, without waiting for
+/// it.
+Json readerOnAnotherStream(bool writesAgain) {
+  PlanBuilder builder(1, 4);
+  std::string table = builder.weight("t", {4, 64}, {nullptr, nullptr});
+  builder.variant("v", 1, 4);
+  std::string ids = builder.input("input_ids");
+  Json shape = {"tokens", 64}, dims = {nullptr, nullptr};
+  std::string x = builder.buffer(shape, dims), y = builder.buffer(shape, dims),
+              z = writesAgain ? x : builder.buffer(shape, dims),
+              sum = builder.buffer(shape, dims);
+  builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", x}});
+  builder.step("activation", {{"input", x}, {"output", y}},
+               {{"function", "silu"}});
+  builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", z}});
+  builder.step("add", {{"inputs", {y, z}}, {"output", sum}});
+  builder.output("sum", sum);
+  Json plan = builder.finish();
+  Json &steps = plan["variants"][0]["steps"];
+  steps[1]["stream"] = "comm";
+  steps[0]["signals"] = steps[1]["waits"] = {"e0"};
+  steps[1]["signals"] = steps[3]["waits"] = {"e1"};
+  return plan;
+}
+
+} // namespace
+
+TEST_CASE("memory is not used again before another stream has read it",
+          "[plan]") {
+  Json plan = readerOnAnotherStream(false);
+  REQUIRE(plan["variants"][0]["buffers"][1]["offset"] ==
+          plan["variants"][0]["buffers"][3]["offset"]);
+  CHECK_THAT(findings(plan), Contains("buffers 'b1'") && Contains("and 'b3'") &&
+                                 Contains("no event orders their streams"));
+  plan["variants"][0]["steps"][2]["waits"] = {"e1"};
+  CHECK(findings(plan) == "");
+
+  plan = readerOnAnotherStream(true);
+  CHECK_THAT(
+      findings(plan),
+      Contains("step 's2' (embedding): writes 'b1' and does not wait for "
+               "step 's1', which uses it"));
+  plan["variants"][0]["steps"][2]["waits"] = {"e1"};
+  CHECK(findings(plan) == "");
+}
+
+TEST_CASE("one flag is not used by two streams at once", "[plan]") {
+  PlanBuilder builder(2, 4);
+  std::string table = builder.weight("t", {4, 2}, {builder.block(4), nullptr});
+  builder.variant("v", 1, 4);
+  std::string ids = builder.input("input_ids");
+  Json shape = {"tokens", 2}, dims = {nullptr, nullptr};
+  std::string x = builder.buffer(shape, dims, true);
+  builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", x}});
+  for (const char *name : {"a", "b"}) {
+    std::string sum = builder.buffer(shape, dims);
+    builder.step("all_reduce", {{"input", x}, {"output", sum}},
+                 {{"group", "tp"}});
+    builder.output(name, sum);
+  }
+  Json plan = builder.finish();
+  CHECK(findings(plan) == "");
+  Json &steps = plan["variants"][0]["steps"];
+  steps[1]["stream"] = "comm";
+  steps[0]["signals"] = steps[1]["waits"] = {"e0"};
+  CHECK_THAT(
+      findings(plan),
+      Contains("may run at the same time as step 's1', which uses the same "
+               "flag 'f.tp'"));
+}
