@@ -122,10 +122,10 @@ std::vector<int> withoutGroup(const StepContract &c) {
 } // namespace
 
 void checkCast(const StepContract &c) {
-  sameElement(c);
   if (isQuantized(c.arg("input").dtype))
     c.fail("takes ", dtypeName(c.arg("input").dtype), " '",
            c.id(c.arg("input")), "', which only 'dequantize' makes numbers of");
+  sameElement(c);
   checkLinearElementwise(c);
 }
 
