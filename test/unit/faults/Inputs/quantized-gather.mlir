@@ -16,7 +16,7 @@
 !all_scales = tensor<?x1xf32, #whole2>
 !parts = tensor<?x16xf32, #grid.layout<[_, block "tp"]>>
 !logits = tensor<?x16xf32, #whole2>
-module attributes {grid.target = "cpu"} {
+module attributes {decoder.source = {config = "config.json", digest = "sha256:0", layers = 1 : i64, max_positions = 64 : i64, model_type = "test"}, grid.target = "cpu"} {
 grid.mesh @mesh ["tp"] = [4]
 
 func.func private @reference(%ids: tensor<?xi64> {decoder.input = "input_ids"}) -> tensor<?x16xf32> attributes {decoder.reference} {

@@ -1,6 +1,6 @@
 // Activations quantised row by row before each product: what is gathered is
 // the narrow values and their scales.
-module attributes {grid.target = "cpu"} {
+module attributes {decoder.source = {config = "config.json", digest = "sha256:0", layers = 1 : i64, max_positions = 64 : i64, model_type = "test"}, grid.target = "cpu"} {
 func.func @decoder(%ids: tensor<?xi64> {decoder.input = "input_ids"}) -> tensor<?x16xf32> {
   %table = decoder.weight {key = "embed", stored_shape = array<i64: 16, 8>} : () -> tensor<16x8xf32>
   %x = decoder.embedding %ids, %table : (tensor<?xi64>, tensor<16x8xf32>) -> tensor<?x8xf32>
