@@ -219,16 +219,28 @@ ValueId Decoder::quantize(ValueId x, const std::string &place) {
     return x;
   Attributes attrs;
   attrs.format = "f8E4M3FN";
-  ValueId values = like(x), scales = value({tokens(), 1}, {rows(), {}});
+  int64_t groups = model.quantGroups;
+  ValueId values = like(x), scales = value({tokens(), groups}, {rows(), {}});
   program.addOp(OpKind::Quantize, {x}, {values, scales}, attrs).place = place;
   if (place == "layer.0.attn_in" && is("scales of other rows")) {
     // Gathered in the order of the ranks.
     attrs.axes = {kCp};
     DimLayout block = split(kCp, Partition::block());
-    ValueId wrong = relabel(scales, value({tokens(), 1}, {block, {}}));
+    ValueId wrong = relabel(scales, value({tokens(), groups}, {block, {}}));
     ValueId whole = op(OpKind::AllGather, {wrong},
-                       value({tokens(), 1}, {{}, {}}), "", attrs);
+                       value({tokens(), groups}, {{}, {}}), "", attrs);
     scales = op(OpKind::Slice, {whole}, like(scales), "", attrs);
+  }
+  if (place == "layer.0.attn_in" && is("scales of other groups")) {
+    // The first column stands last.
+    auto columns = [&](int64_t begin, int64_t size) {
+      Attributes window;
+      window.begin = begin;
+      return op(OpKind::SliceColumns, {scales},
+                value({tokens(), size}, {rows(), {}}), "", window);
+    };
+    ValueId rest = columns(1, groups - 1), first = columns(0, 1);
+    scales = op(OpKind::ConcatColumns, {rest, first}, like(scales), "");
   }
   return op(OpKind::Dequantize, {values, scales}, like(x), place);
 }

@@ -21,6 +21,7 @@ struct Model {
   int64_t rotary = 12; ///< features of a head that rope rotates
   std::optional<int64_t> window;
   bool isQuantized = false; ///< what the attention block reads
+  int64_t quantGroups = 1;  ///< of its features, with a scale each
 };
 
 /// Who holds what. Without ranks: one device.

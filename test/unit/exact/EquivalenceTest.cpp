@@ -51,6 +51,8 @@ TEST_CASE("plans where ranks share KV heads") {
   model.kvHeads = 1;
   model.isQuantized = true;
   requireEqual(model, allMeshes(Partition::zigzag()));
+  model.quantGroups = 4;
+  requireEqual(model, allMeshes(Partition::zigzag()));
 }
 
 TEST_CASE("plans with more ranks than items") {

@@ -105,6 +105,10 @@ TEST_CASE("faults of experts and of quantised values") {
       {{"weights not renormalised", "router", "layer.0.router"},
        {"expert weights of the neighbour", "experts", "layer.0.experts"},
        {"scales of other rows", "dequantize", "layer.0.attn_in"}});
+  model.quantGroups = 4;
+  requireCaught(model, kWhole,
+                {{"scales of other rows", "dequantize", "layer.0.attn_in"},
+                 {"scales of other groups", "dequantize", "layer.0.attn_in"}});
 }
 
 TEST_CASE("faults of plans by rows") {
