@@ -89,7 +89,7 @@ llvm::Error layline::quantizeActivations(DecoderConfig &config, StringRef how) {
     return llvm::Error::success();
   QuantizedRows rows;
   if (llvm::Error error = how == "checkpoint"
-                              ? readCheckpoint(config.stored, rows)
+                              ? readCheckpoint(config.checkpoint, rows)
                               : parse(how, rows))
     return error;
   for (auto [what, width] : {std::pair("hidden_size", config.hidden),

@@ -138,7 +138,7 @@ void ConfigReader::readStored() {
     return fields.optionalString({("quantization_config." + key).str()})
         .value_or("");
   };
-  StoredQuantization &stored = config.stored;
+  StoredQuantization &stored = config.checkpoint;
   stored.method = text("quant_method");
   stored.format = text("fmt");
   stored.scheme = text("activation_scheme");
@@ -176,7 +176,7 @@ void ConfigReader::readQuantization() {
     isQuantized = true;
     readStored();
     std::string block;
-    for (int64_t size : config.stored.block)
+    for (int64_t size : config.checkpoint.block)
       block += (block.empty() ? ", one for each block of " : " x ") +
                std::to_string(size);
     config.assumptions.push_back(

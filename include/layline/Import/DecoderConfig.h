@@ -314,7 +314,7 @@ struct DecoderConfig {
   MoeConfig moe;
   LatentConfig latent;
   IndexerConfig indexer;
-  StoredQuantization stored;
+  StoredQuantization checkpoint;
   std::optional<QuantizedRows> quantizedRows;
   std::vector<LayerConfig> perLayer; ///< `layers` entries
 
