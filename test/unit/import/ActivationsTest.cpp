@@ -19,7 +19,7 @@ static std::string quantize(const ConfigSource &source, llvm::StringRef how,
   return error;
 }
 
-/// hidden_size 64.
+/// hidden_size 64. `key` is kept by reference: a literal.
 static ConfigSource quantized(llvm::StringRef key = "",
                               json::Value value = nullptr) {
   ConfigSource source("qwen3_moe");
@@ -29,7 +29,7 @@ static ConfigSource quantized(llvm::StringRef key = "",
                           {"activation_scheme", "dynamic"},
                           {"weight_block_size", json::Array{32, 16}}});
   if (!key.empty())
-    source.set(("quantization_config." + key).str(), std::move(value));
+    source.set(key, std::move(value));
   return source;
 }
 
@@ -61,32 +61,40 @@ TEST_CASE("activations as a checkpoint says") {
   std::optional<QuantizedRows> rows;
   CHECK(quantize(quantized(), "checkpoint", &rows).empty());
   CHECK(rows->groupSize == 16);
-  CHECK(quantize(quantized("weight_block_size", nullptr), "checkpoint", &rows)
+  CHECK(quantize(quantized("quantization_config.weight_block_size", nullptr),
+                 "checkpoint", &rows)
             .empty());
   CHECK(rows->groupSize == 0);
   // Without being asked nothing is quantised.
   CHECK(quantize(quantized(), "model").empty());
   CHECK_THAT(quantize(ConfigSource("llama"), "checkpoint"),
              Contains("found no quantization_config"));
-  CHECK_THAT(quantize(quantized("quant_method", "mxfp4"), "checkpoint"),
+  CHECK_THAT(quantize(quantized("quantization_config.quant_method", "mxfp4"),
+                      "checkpoint"),
              Contains("quant_method: found mxfp4"));
-  CHECK_THAT(quantize(quantized("activation_scheme", "static"), "checkpoint"),
-             Contains("activation_scheme: found static, expected dynamic"));
-  CHECK_THAT(quantize(quantized("activation_scheme", nullptr), "checkpoint"),
-             Contains("activation_scheme: found nothing"));
-  CHECK_THAT(quantize(quantized("fmt", "e5m2"), "checkpoint"),
-             Contains("fmt: found e5m2, expected e4m3"));
   CHECK_THAT(
-      quantize(quantized("weight_block_size", json::Array{32}), "checkpoint"),
-      Contains("weight_block_size: found an array of 1"));
-  CHECK(quantize(quantized("modules_to_not_convert",
+      quantize(quantized("quantization_config.activation_scheme", "static"),
+               "checkpoint"),
+      Contains("activation_scheme: found static, expected dynamic"));
+  CHECK_THAT(
+      quantize(quantized("quantization_config.activation_scheme", nullptr),
+               "checkpoint"),
+      Contains("activation_scheme: found nothing"));
+  CHECK_THAT(
+      quantize(quantized("quantization_config.fmt", "e5m2"), "checkpoint"),
+      Contains("fmt: found e5m2, expected e4m3"));
+  CHECK_THAT(quantize(quantized("quantization_config.weight_block_size",
+                                json::Array{32}),
+                      "checkpoint"),
+             Contains("weight_block_size: found an array of 1"));
+  CHECK(quantize(quantized("quantization_config.modules_to_not_convert",
                            json::Array{"gate", "lm_head",
                                        "model.layers.0.input_layernorm",
                                        "model.layers.0.mlp.gate.weight",
                                        "model.embed_tokens"}),
                  "checkpoint")
             .empty());
-  CHECK_THAT(quantize(quantized("modules_to_not_convert",
+  CHECK_THAT(quantize(quantized("quantization_config.modules_to_not_convert",
                                 json::Array{"lm_head", "self_attn.q_proj"}),
                       "checkpoint"),
              Contains("found 'self_attn.q_proj', expected routers, norms"));
