@@ -216,12 +216,13 @@ FormProgram::Builder::getOwedMode(Operation *op, ArrayRef<unsigned> rows,
   }
   if (!takesOwed || mode.operands.size() != operands.size())
     return std::nullopt;
-  // The rules of the types have the last word.
+  // The rules of the types have the last word. What they say is not printed, so
+  // neither is the op: that would take longer than the rest of this graph.
   SmallVector<LayoutAttr> results;
   ScopedDiagnosticHandler silence(op->getContext(),
                                   [](Diagnostic &) { return success(); });
-  if (failed(
-          inferLayouts(op, layouts, results, [&] { return op->emitError(); })))
+  if (failed(inferLayouts(op, layouts, results,
+                          [&] { return mlir::emitError(op->getLoc()); })))
     return std::nullopt;
   for (LayoutAttr layout : results)
     if (!layout.owesOver(axis))
