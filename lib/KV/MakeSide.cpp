@@ -118,12 +118,6 @@ private:
 
 void SideMaker::checkHeads(const Plane &plane) const {
   std::int64_t ranks = splitRanks();
-  // Ranks of a dcp group keep tokens of the heads that all of them have.
-  if (spec.dcp > 1 && plane.heads > 1 && plane.heads > ranks)
-    fail(LAYLINE_REFUSED_FEATURE, "layout '", spec.text, "': dcp ", spec.dcp,
-         " needs neighbours with the same heads; ", plane.heads,
-         " heads over tp ", spec.tp, " are on ",
-         std::max<std::int64_t>(1, spec.tp / plane.heads), " ranks each");
   if (plane.heads == 1 || plane.heads % ranks == 0 || ranks % plane.heads == 0)
     return;
   fail(LAYLINE_REFUSED_FEATURE, "layout '", spec.text, "': ", plane.heads,

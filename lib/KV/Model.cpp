@@ -120,3 +120,16 @@ Model layline::kv::readModelShape(const std::string &text,
     }
   return model;
 }
+
+std::optional<Model> layline::kv::parseModelShape(const std::string &text,
+                                                  const std::string &file,
+                                                  std::string &error) {
+  try {
+    return readModelShape(text, file);
+  } catch (const layline::runtime::Error &failed) {
+    error = failed.what();
+    if (error.compare(0, file.size(), file) != 0)
+      error = file + ": " + error;
+    return std::nullopt;
+  }
+}

@@ -227,6 +227,8 @@ void CompatPlanner::run() {
   check();
   plan.profile = "sglang-compat";
   plan.policy.roundsToPages = target.dcp == source.dcp;
+  if (!plan.policy.roundsToPages)
+    plan.policy.prefixUnit = target.pageTokens * target.dcp;
   for (int to = 0; to < static_cast<int>(plan.target.ranks.size()); ++to) {
     const Rank &targetRank = plan.target.ranks[to];
     for (int from = 0; from < static_cast<int>(plan.source.ranks.size());

@@ -159,6 +159,7 @@ std::string Printer::print() {
   side("target", plan.target);
   field(2, "policy",
         {{"rounds_to_pages", plan.policy.roundsToPages},
+         {"prefix_unit", plan.policy.prefixUnit},
          {"max_descriptors", plan.policy.maxDescriptors},
          {"slot_bytes", plan.policy.slotBytes}});
   list(2, "transfers", plan.transfers,

@@ -1,10 +1,12 @@
 //===- PlanOptimised.cpp - each byte once, by all that can send it --------===//
 #include "PlanParts.h"
 
+#include "kv/Tokens.h"
 #include "plan/Error.h"
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 using namespace layline::kv;
@@ -69,6 +71,16 @@ OptimisedPlanner::getHolding(const Side &side, int plane, const Rank &rank,
   return {std::max(own.begin, heads.begin), std::min(own.end, heads.end),
           std::move(common),
           getKey(plan.planes[plane].isState ? TokenPart() : rank.tokens)};
+}
+
+/// No request has a token that both keep.
+static bool areDisjoint(const TokenPart &a, const TokenPart &b) {
+  if (a.kind != TokenPart::Kind::Cyclic || b.kind != TokenPart::Kind::Cyclic)
+    return false;
+  // They repeat together.
+  Request request;
+  request.tokens = std::lcm(a.parts * a.unit, b.parts * b.unit);
+  return selectTokens({a, b}, request, {{0, request.tokens}}).empty();
 }
 
 /// Both sides keep whole pages of the same bytes.
@@ -161,6 +173,11 @@ void OptimisedPlanner::share(int plane, int to, const std::vector<int> &holders,
     return;
   }
   std::int64_t count = static_cast<std::int64_t>(holders.size());
+  if (options.senders == SenderRule::First) {
+    // The first of those that fall to a target.
+    add(plane, holders[ordinal * count / targets], to, {});
+    return;
+  }
   std::int64_t parts = count / targets;
   if (parts <= 1 || plan.planes[plane].isState) {
     add(plane, holders[ordinal % count], to, {});
@@ -186,6 +203,8 @@ void OptimisedPlanner::planTarget(int plane, int to) {
     const Rank &rank = plan.source.ranks[from];
     if (options.senders == SenderRule::First && rank.cp != 0 &&
         spec.residency == Residency::Gathered)
+      continue;
+    if (!plan.planes[plane].isState && areDisjoint(rank.tokens, target.tokens))
       continue;
     Holding holding = getHolding(plan.source, plane, rank, heads, layers);
     if (std::get<0>(holding) < std::get<1>(holding) &&

@@ -213,6 +213,10 @@ void Binder::add(const Transfer &transfer) {
       return;
     request.chunk.begin = 0;
   }
+  if (request.prefix % plan.policy.prefixUnit)
+    bad("the target has ", request.prefix,
+        " tokens already; a multiple of ", plan.policy.prefixUnit,
+        " is expected");
   checkPages(plan, transfer, request);
   if (plan.policy.roundsToPages)
     request = roundToPages(request, plan.target.pageTokens);

@@ -199,6 +199,9 @@ void checkResponders(const Plan &plan) {
 } // namespace
 
 void checkMoves(const Plan &plan) {
+  if (plan.policy.prefixUnit < 1)
+    invalid("policy.prefix_unit: is ", plan.policy.prefixUnit,
+            "; 1 or more is expected");
   if (plan.policy.maxDescriptors < 0)
     invalid("policy.max_descriptors: is ", plan.policy.maxDescriptors,
             "; 0 or more is expected");

@@ -262,8 +262,10 @@ Plan parseDocument(const nlohmann::json &document) {
   plan.source = parseSide(root.at("source"), plan.planes);
   plan.target = parseSide(root.at("target"), plan.planes);
   Cursor policy = root.at("policy");
-  expectKeys(policy, {"rounds_to_pages", "max_descriptors", "slot_bytes"});
+  expectKeys(policy, {"rounds_to_pages", "prefix_unit", "max_descriptors",
+                      "slot_bytes"});
   plan.policy.roundsToPages = policy.at("rounds_to_pages").boolean();
+  plan.policy.prefixUnit = policy.at("prefix_unit").integer();
   plan.policy.maxDescriptors = policy.at("max_descriptors").integer();
   plan.policy.slotBytes = policy.at("slot_bytes").integer();
   forEach(root.at("transfers"), [&](const Cursor &c) {

@@ -150,6 +150,8 @@ struct Transfer {
 struct Policy {
   /// The slots behind the last token are sent too, up to the end of its page.
   bool roundsToPages = false;
+  /// Tokens that the target has already are a multiple of this many.
+  std::int64_t prefixUnit = 1;
   std::int64_t maxDescriptors = 0; ///< in a batch; 0: no limit
   /// Bytes of a slot of a scratch buffer, for transfers that pack. A slot holds
   /// what goes to one target and is free again when that has arrived.

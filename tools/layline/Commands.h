@@ -25,6 +25,7 @@ void addInspectCommand(CLI::App &app, int &exitCode);
 void addCoverageCommand(CLI::App &app, int &exitCode);
 void addCalibrateCommand(CLI::App &app, int &exitCode);
 void addSweepCommand(CLI::App &app, int &exitCode);
+void addKVCommand(CLI::App &app, int &exitCode);
 
 } // namespace layline::tool
 

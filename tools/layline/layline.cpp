@@ -39,7 +39,7 @@ static std::string explain(const CLI::App *app, const CLI::Error &error) {
       error.get_name() == "RequiredError")
     return "command: found '" + app->remaining().front() +
            "', expected compile, verify, run, inspect, coverage, "
-           "calibrate or sweep\n";
+           "calibrate, sweep or kv\n";
   return CLI::FailureMessage::simple(app, error);
 }
 
@@ -66,6 +66,7 @@ int main(int argc, char **argv) {
   layline::tool::addCoverageCommand(app, exitCode);
   layline::tool::addCalibrateCommand(app, exitCode);
   layline::tool::addSweepCommand(app, exitCode);
+  layline::tool::addKVCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -8,6 +8,7 @@
 #define LAYLINE_KV_MODEL_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,11 @@ std::int64_t getElementBytes(const std::string &dtype);
 /// Reads a shape file (docs/kv.md): JSON with the members' names. Throws
 /// runtime::Error.
 Model readModelShape(const std::string &text, const std::string &file);
+
+/// The same without exceptions: none, with the reason in `error`.
+std::optional<Model> parseModelShape(const std::string &text,
+                                     const std::string &file,
+                                     std::string &error);
 
 } // namespace layline::kv
 

@@ -18,9 +18,9 @@ enum class Profile {
   Optimised,
 };
 
-/// Which of the cp ranks that hold the same bytes send them.
+/// Which of the ranks that hold the same bytes send them.
 enum class SenderRule {
-  First,   ///< cp rank 0
+  First,   ///< cp rank 0, and of tp ranks the first that a target falls to
   All,     ///< all, by pages of the request
   ByChunk, ///< all, by pages of each chunk
   Room,    ///< cp rank room mod cp

@@ -26,7 +26,7 @@ inline auto tie(const LayerRun &r) {
   return std::tie(r.source, r.target, r.count);
 }
 inline auto tie(const Policy &p) {
-  return std::tie(p.roundsToPages, p.maxDescriptors, p.slotBytes);
+  return std::tie(p.roundsToPages, p.prefixUnit, p.maxDescriptors, p.slotBytes);
 }
 
 inline bool operator==(const Plane &a, const Plane &b) {

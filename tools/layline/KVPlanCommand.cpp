@@ -1,0 +1,143 @@
+//===- KVPlanCommand.cpp - layline kv plan --------------------------------===//
+#include "KVArguments.h"
+#include "WholeFiles.h"
+#include "kv/Binding.h"
+#include "layline/KV/PlanJSON.h"
+#include "plan/Error.h"
+#include <filesystem>
+#include <iostream>
+
+using namespace layline;
+using namespace layline::tool;
+
+namespace {
+struct Arguments {
+  KVPlanArguments plan;
+  KVRequestArguments request;
+  std::string output;
+  std::vector<int64_t> explain;
+  int64_t lanes = 1, scratchLayers = 1;
+};
+} // namespace
+
+static const char *getPackingText(kv::Packing packing) {
+  switch (packing) {
+  case kv::Packing::None:
+    return "sent from there";
+  case kv::Packing::Source:
+    return "packed into a slot at the source and sent from there";
+  case kv::Packing::Target:
+    return "sent into a slot at the target and unpacked there";
+  case kv::Packing::Both:
+    return "packed at the source, sent slot to slot, unpacked at the target";
+  }
+  return "";
+}
+
+static int explain(const Arguments &arguments, const KVPlanned &planned,
+                   const kv::TrafficOptions &request) {
+  const kv::Plan &plan = planned.plan;
+  int64_t rank = arguments.explain[0], layer = arguments.explain[1];
+  int64_t token = arguments.explain[2], head = arguments.explain[3];
+  int64_t heads = 1;
+  for (const kv::Plane &plane : plan.planes)
+    heads = std::max(heads, plane.heads);
+  for (auto [what, value, most] :
+       {std::tuple<const char *, int64_t, int64_t>(
+            "rank", rank, static_cast<int64_t>(plan.target.ranks.size())),
+        {"layer", layer, planned.model.layers},
+        {"token", token, request.tokens},
+        {"head", head, heads}})
+    if (value < 0 || value >= most) {
+      std::cerr << "--explain: found " << what << " " << value
+                << ", expected 0 to " << most - 1 << "\n";
+      return Unusable;
+    }
+  std::vector<kv::Origin> origins = kv::explainElement(
+      plan, request, static_cast<int>(rank), layer, token, head);
+  std::cout << "\nTarget rank " << rank << ", layer " << layer << ", token "
+            << token << ", head " << head << ":\n";
+  if (origins.empty())
+    std::cout << "  nothing writes it: "
+              << (token < request.prefix
+                      ? "the target has the token already"
+                      : "the rank does not keep it, or no later token needs it")
+              << "\n";
+  for (const kv::Origin &origin : origins) {
+    std::cout << "  " << origin.plane << ": from source rank " << origin.source
+              << ", page " << origin.sourcePage << " slot " << origin.sourceSlot
+              << " (byte " << origin.sourceByte << " of the page), to page "
+              << origin.targetPage << " slot " << origin.targetSlot << " (byte "
+              << origin.targetByte << ")\n    by block " << origin.descriptor
+              << " of " << origin.bytes << " bytes, batch " << origin.batch
+              << " of chunk " << origin.chunk << ", "
+              << getPackingText(origin.packing) << "\n";
+  }
+  std::cout << "  ready when source ranks";
+  for (int source : plan.responders[static_cast<size_t>(rank)])
+    std::cout << " " << source;
+  std::cout << " have reported that all of theirs has arrived\n";
+  return Good;
+}
+
+static int runPlan(const Arguments &arguments) {
+  int exitCode = Good;
+  std::optional<kv::TrafficOptions> request =
+      readRequest(arguments.request, exitCode);
+  if (!request)
+    return exitCode;
+  std::optional<KVPlanned> planned = planKV(arguments.plan, exitCode);
+  if (!planned)
+    return exitCode;
+  try {
+    // A plan that is not proved is not written.
+    if (!proveKV(std::cout, planned->plan))
+      return Refused;
+    if (!arguments.output.empty()) {
+      std::filesystem::path path(arguments.output);
+      std::string folder = path.parent_path().string();
+      if (std::optional<std::string> failed = writeFiles(
+              folder.empty() ? "." : folder,
+              {{path.filename().string(), kv::toJSON(planned->plan)}})) {
+        std::cerr << *failed << "\n";
+        return Unusable;
+      }
+    }
+    printKVReport(std::cout, *planned, *request, arguments.lanes,
+                  arguments.scratchLayers);
+    if (!arguments.explain.empty())
+      exitCode = explain(arguments, *planned, *request);
+  } catch (const runtime::Error &failed) {
+    std::cerr << failed.what() << "\n";
+    return Unusable;
+  }
+  return exitCode;
+}
+
+void layline::tool::addKVPlanCommand(CLI::App &kv, int &exitCode) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App *command = kv.add_subcommand(
+      "plan", "Plan, prove and count what moves between two layouts");
+  addPlanOptions(*command, arguments->plan);
+  addRequestOptions(*command, arguments->request);
+  command->add_option("-o,--output", arguments->output,
+                      "Write the plan to this file");
+  command
+      ->add_option("--explain", arguments->explain,
+                   "RANK LAYER TOKEN HEAD: where one element of a target comes "
+                   "from")
+      ->expected(4);
+  command
+      ->add_option("--lanes", arguments->lanes,
+                   "Batches of a rank in flight, for the estimated time")
+      ->check(CLI::Range(int64_t(1), int64_t(4096)))
+      ->capture_default_str();
+  command
+      ->add_option("--scratch-layers", arguments->scratchLayers,
+                   "Layers of scratch that an owner's peers keep (layersplit)")
+      ->check(CLI::Range(int64_t(0), int64_t(4096)))
+      ->capture_default_str();
+  command->footer("Example:\n  layline kv plan --model config.json --from "
+                  "tp1,cp4 --to tp4 --tokens 4096 --profile sglang-compat");
+  command->callback([arguments, &exitCode] { exitCode = runPlan(*arguments); });
+}
