@@ -118,6 +118,12 @@ private:
 
 void SideMaker::checkHeads(const Plane &plane) const {
   std::int64_t ranks = splitRanks();
+  // Heads of a cache are those that the ranks of a dcp group share; a state is
+  // divided among all tp ranks.
+  if (plane.isState && plane.heads > 1 && spec.dcp > 1)
+    fail(LAYLINE_REFUSED_FEATURE, "layout '", spec.text, "': state '",
+         plane.name, "' is divided among tp ranks, and dcp ", spec.dcp,
+         " has them share heads; states of one piece, or no dcp, are expected");
   if (plane.heads == 1 || plane.heads % ranks == 0 || ranks % plane.heads == 0)
     return;
   fail(LAYLINE_REFUSED_FEATURE, "layout '", spec.text, "': ", plane.heads,

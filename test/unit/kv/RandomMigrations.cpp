@@ -79,7 +79,9 @@ int main() {
         continue;
       }
       ++tally[name].planned;
-      SimulationResult result = simulate(plan, simulation);
+      SimulationOptions request = simulation;
+      request.prefix -= request.prefix % plan.policy.prefixUnit;
+      SimulationResult result = simulate(plan, request);
       if (!result.fault.empty())
         RC_FAIL(result.fault);
       RC_ASSERT(!isOptimised || result.twice == 0);
