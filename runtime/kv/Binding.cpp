@@ -270,40 +270,60 @@ void Binder::addSections(const Move &move, int plane, const Known &entry) {
 int Binder::addList(std::vector<Region> regions) {
   Binding::List list;
   list.regions = std::move(regions);
-  list.firsts.reserve(list.regions.size());
-  list.bytesBefore.reserve(list.regions.size());
   if (!list.regions.empty())
     list.equalBytes = list.regions.front().bytes;
   for (const Region &region : list.regions) {
-    list.firsts.push_back(list.descriptors);
-    list.bytesBefore.push_back(list.bytes);
     list.descriptors += region.countBlocks();
     list.bytes += region.countBlocks() * region.bytes;
     if (region.bytes != list.equalBytes)
       list.equalBytes = 0;
   }
-  // Copying a flat array is faster than starting a loop for a few blocks.
-  constexpr std::int64_t kFewBlocks = 8;
-  list.isFlat = list.descriptors <
-                kFewBlocks * static_cast<std::int64_t>(list.regions.size());
-  if (list.isFlat) {
-    list.flatSource.reserve(list.descriptors);
-    list.flatTarget.reserve(list.descriptors);
-    if (!list.equalBytes)
-      list.flatBytes.reserve(list.descriptors);
-    for (const Region &region : list.regions)
-      for (std::int64_t j = 0; j < region.outer; ++j)
-        for (std::int64_t i = 0; i < region.inner; ++i) {
-          list.flatSource.push_back(region.source + j * region.sourceJump +
-                                    i * region.sourceStep);
-          list.flatTarget.push_back(region.target + j * region.targetJump +
-                                    i * region.targetStep);
-          if (!list.equalBytes)
-            list.flatBytes.push_back(region.bytes);
-        }
-  }
+  // Copying a flat array is faster than starting a loop for a few blocks, and
+  // for more of them while the array stays in cache.
+  constexpr std::int64_t kFewBlocks = 8, kSomeBlocks = 128;
+  constexpr std::int64_t kInCache = std::int64_t(1) << 14;
+  std::int64_t rows = 0;
+  for (const Region &region : list.regions)
+    rows += region.outer;
+  list.isFlat =
+      list.descriptors < kFewBlocks * rows ||
+      (list.descriptors <= kInCache && list.descriptors < kSomeBlocks * rows);
+  if (list.isFlat)
+    list.flatten();
+  if (!list.isFlat || !list.equalBytes)
+    list.addUp();
   binding.lists.push_back(std::move(list));
   return static_cast<int>(binding.lists.size()) - 1;
+}
+
+void Binding::List::flatten() {
+  auto count = static_cast<std::size_t>(descriptors);
+  flatSource.reserve(count);
+  flatTarget.reserve(count);
+  if (!equalBytes)
+    flatBytes.reserve(count);
+  for (const Region &region : regions)
+    for (std::int64_t j = 0; j < region.outer; ++j)
+      for (std::int64_t i = 0; i < region.inner; ++i) {
+        flatSource.push_back(region.source + j * region.sourceJump +
+                             i * region.sourceStep);
+        flatTarget.push_back(region.target + j * region.targetJump +
+                             i * region.targetStep);
+        if (!equalBytes)
+          flatBytes.push_back(region.bytes);
+      }
+}
+
+void Binding::List::addUp() {
+  firsts.reserve(regions.size());
+  bytesBefore.reserve(regions.size());
+  std::int64_t blocks = 0, size = 0;
+  for (const Region &region : regions) {
+    firsts.push_back(blocks);
+    bytesBefore.push_back(size);
+    blocks += region.countBlocks();
+    size += region.countBlocks() * region.bytes;
+  }
 }
 
 void Binder::addBatches(const Transfer &transfer, std::size_t fromSection) {
@@ -355,6 +375,8 @@ std::size_t Binding::List::findRegion(std::int64_t number) const {
 std::int64_t Binding::List::countBytes(std::int64_t count) const {
   if (count == descriptors)
     return bytes;
+  if (equalBytes)
+    return count * equalBytes;
   std::size_t region = findRegion(count);
   return bytesBefore[region] + (count - firsts[region]) * regions[region].bytes;
 }

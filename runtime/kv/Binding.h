@@ -121,14 +121,17 @@ private:
   /// Regions that several layers share.
   struct List {
     std::vector<Region> regions;
-    /// Descriptors and bytes before each region, and of all.
+    std::int64_t descriptors = 0, bytes = 0; ///< of all
+    /// Descriptors and bytes before each region; empty of a flat list with
+    /// blocks of equal size, which can do without.
     std::vector<std::int64_t> firsts, bytesBefore;
-    std::int64_t descriptors = 0, bytes = 0;
     /// Most regions are one block: descriptors as arrays, to be copied.
     std::vector<std::int64_t> flatSource, flatTarget, flatBytes;
     bool isFlat = false;
     std::int64_t equalBytes = 0; ///< of every block; 0: they differ
 
+    void flatten();
+    void addUp();
     /// The region that descriptor `number` is of.
     std::size_t findRegion(std::int64_t number) const;
     /// Bytes of the first descriptors.
@@ -164,6 +167,20 @@ template <typename Visit>
 void Binding::forEachRun(const List &list, const Section &section,
                          std::int64_t from, std::int64_t count,
                          const Visit &visit) {
+  if (list.isFlat) {
+    for (std::int64_t i = from; i < from + count; ++i) {
+      BlockRun run;
+      run.count = 1;
+      run.source =
+          section.source + static_cast<std::uint64_t>(list.flatSource[i]);
+      run.target =
+          section.target + static_cast<std::uint64_t>(list.flatTarget[i]);
+      run.bytes = static_cast<std::uint64_t>(
+          list.equalBytes ? list.equalBytes : list.flatBytes[i]);
+      visit(run);
+    }
+    return;
+  }
   std::size_t number = list.findRegion(from);
   std::int64_t inside = from - list.firsts[number];
   for (; count > 0; ++number, inside = 0) {

@@ -110,10 +110,10 @@ std::int64_t checkTable(const char *who, int rank, const std::string &name,
   limit = std::min(limit, kLargestOffset / pageBytes);
   // All at once first: what is right is what has to be fast.
   std::int32_t least = table.pages[0], largest = table.pages[0];
-  bool rises = true;
+  std::int32_t falls = 0; // a number of this width, for the sake of vectors
   for (std::int64_t i = 1; i < used; ++i) {
     std::int32_t page = table.pages[i];
-    rises &= table.pages[i - 1] < page;
+    falls |= table.pages[i - 1] >= page ? 1 : 0;
     least = std::min(least, page);
     largest = std::max(largest, page);
   }
@@ -122,7 +122,7 @@ std::int64_t checkTable(const char *who, int rank, const std::string &name,
       if (table.pages[i] < 0 || table.pages[i] >= limit)
         say("entry ", i, " is page ", table.pages[i], "; 0 to ", limit - 1,
             " are expected");
-  if (!rises)
+  if (falls)
     if (auto [first, again] = findRepeated(table.pages, used, largest);
         again >= 0)
       say("page ", table.pages[again], " stands at entry ", first,

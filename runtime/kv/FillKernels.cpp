@@ -26,13 +26,14 @@ constexpr FillKernels kPlain = {writeStepsPlain, writeOffsetsPlain, [] {}};
 #ifdef LAYLINE_AVX2
 
 // A cache line that is written whole need not be read first. Stores that bypass
-// the caches see to that, where the arrays would not stay in them anyway.
+// the caches see to that, where the arrays would not stay in them anyway. Both
+// kinds begin at a multiple of 32 bytes: none crosses a line.
 template <bool bypasses>
 LAYLINE_AVX2 inline void store(std::uint64_t *out, __m256i value) {
   if constexpr (bypasses)
     _mm256_stream_si256(reinterpret_cast<__m256i *>(out), value);
   else
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(out), value);
+    _mm256_store_si256(reinterpret_cast<__m256i *>(out), value);
 }
 
 /// Elements before the first that lies at a multiple of 32 bytes.
@@ -46,13 +47,11 @@ inline std::int64_t countUnaligned(const std::uint64_t *out,
 template <bool bypasses>
 LAYLINE_AVX2 void writeStepsAvx2(std::uint64_t *out, std::uint64_t first,
                                  std::uint64_t step, std::int64_t count) {
-  if constexpr (bypasses) {
-    std::int64_t before = countUnaligned(out, count);
-    writeStepsPlain(out, first, step, before);
-    out += before;
-    first += static_cast<std::uint64_t>(before) * step;
-    count -= before;
-  }
+  std::int64_t before = countUnaligned(out, count);
+  writeStepsPlain(out, first, step, before);
+  out += before;
+  first += static_cast<std::uint64_t>(before) * step;
+  count -= before;
   auto at = [&](int i) { return static_cast<long long>(first + i * step); };
   __m256i value = _mm256_set_epi64x(at(3), at(2), at(1), at(0));
   __m256i next = _mm256_set1_epi64x(static_cast<long long>(4 * step));
@@ -69,13 +68,11 @@ template <bool bypasses>
 LAYLINE_AVX2 void writeOffsetsAvx2(std::uint64_t *out, std::uint64_t base,
                                    const std::int64_t *offsets,
                                    std::int64_t count) {
-  if constexpr (bypasses) {
-    std::int64_t before = countUnaligned(out, count);
-    writeOffsetsPlain(out, base, offsets, before);
-    out += before;
-    offsets += before;
-    count -= before;
-  }
+  std::int64_t before = countUnaligned(out, count);
+  writeOffsetsPlain(out, base, offsets, before);
+  out += before;
+  offsets += before;
+  count -= before;
   __m256i bases = _mm256_set1_epi64x(static_cast<long long>(base));
   std::int64_t i = 0;
   for (; i + 4 <= count; i += 4)

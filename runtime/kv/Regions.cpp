@@ -30,6 +30,13 @@ public:
 
   std::vector<Region> take() {
     fold();
+    // Single blocks at equal distances are one row.
+    for (Region &region : regions)
+      if (region.inner == 1 && region.outer > 1) {
+        std::swap(region.inner, region.outer);
+        std::swap(region.sourceStep, region.sourceJump);
+        std::swap(region.targetStep, region.targetJump);
+      }
     return std::move(regions);
   }
 
@@ -93,16 +100,38 @@ struct Walk {
   std::int64_t getSlot(std::int64_t token) const {
     return kv::getSlot(*place.tokens, request, token);
   }
-  std::int64_t getOffset(std::int64_t slot) const {
-    return place.table.pages[slot / place.pageTokens] * place.plane->pageBytes +
-           place.plane->offset +
-           slot % place.pageTokens * place.plane->tokenStride +
+};
+
+/// A slot of a side, and those `step` behind it, without dividing at each.
+class SlotWalk {
+public:
+  SlotWalk(const Place &place, std::int64_t slot, std::int64_t step)
+      : place(place), step(step), page(slot / place.pageTokens),
+        inPage(slot % place.pageTokens) {}
+
+  std::int64_t getOffset() const {
+    return place.table.pages[page] * place.plane->pageBytes +
+           place.plane->offset + inPage * place.plane->tokenStride +
            place.head * place.plane->headStride;
   }
-  /// Slots of the page from `slot` on, `step` apart.
-  std::int64_t countInPage(std::int64_t slot, std::int64_t step) const {
-    return (place.pageTokens - 1 - slot % place.pageTokens) / step + 1;
+  /// Slots of the page from this one on.
+  std::int64_t countInPage() const {
+    std::int64_t left = place.pageTokens - inPage;
+    return step == 1 ? left : (left - 1) / step + 1;
   }
+  void advance(std::int64_t count) {
+    inPage += count * step;
+    if (inPage < place.pageTokens)
+      return;
+    std::int64_t pages =
+        inPage < 2 * place.pageTokens ? 1 : inPage / place.pageTokens;
+    page += pages;
+    inPage -= pages * place.pageTokens;
+  }
+
+private:
+  const Place &place;
+  std::int64_t step, page, inPage;
 };
 
 class RegionFinder {
@@ -136,21 +165,24 @@ public:
     for (std::int64_t i = 0; i < run.count; ++i) {
       std::int64_t first = run.first + i * run.step;
       std::int64_t from = source.getSlot(first) / size;
-      std::int64_t to = target.getSlot(first) / size;
       std::int64_t last = source.getSlot(first + run.length - 1) / size;
-      for (; from <= last; ++from, ++to)
-        if (pages.empty() || pages.back() != std::make_pair(from, to))
-          pages.push_back({from, to});
+      pages.push_back({from, target.getSlot(first) / size, last + 1});
     }
   }
 
   std::vector<Region> take() {
     // Strided runs lie between one another, and share pages.
-    if (!std::is_sorted(pages.begin(), pages.end()))
-      std::sort(pages.begin(), pages.end());
-    pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
-    for (auto [from, to] : pages)
-      addPage(from, to);
+    auto isBefore = [](const PageRun &a, const PageRun &b) {
+      return a.begin < b.begin;
+    };
+    if (!std::is_sorted(pages.begin(), pages.end(), isBefore))
+      std::sort(pages.begin(), pages.end(), isBefore);
+    std::int64_t done = 0;
+    for (PageRun run : pages) {
+      std::int64_t skipped = std::max<std::int64_t>(0, done - run.begin);
+      addPageRun(run.begin + skipped, run.target + skipped, run.end);
+      done = std::max(done, run.end);
+    }
     return list.take();
   }
 
@@ -159,15 +191,14 @@ private:
   void addSlots(std::int64_t sourceSlot, std::int64_t sourceStep,
                 std::int64_t targetSlot, std::int64_t targetStep,
                 std::int64_t count) {
+    SlotWalk from(source.place, sourceSlot, sourceStep);
+    SlotWalk to(target.place, targetSlot, targetStep);
+    Region region;
+    region.bytes = blockHeads * headBytes;
     while (count > 0) {
-      std::int64_t here =
-          std::min({count, source.countInPage(sourceSlot, sourceStep),
-                    target.countInPage(targetSlot, targetStep)});
-      Region region;
-      region.source = source.getOffset(sourceSlot);
-      region.target = target.getOffset(targetSlot);
-      region.bytes = blockHeads * headBytes;
-      region.inner = here;
+      region.inner = std::min({count, from.countInPage(), to.countInPage()});
+      region.source = from.getOffset();
+      region.target = to.getOffset();
       region.sourceStep = sourceStep * source.place.plane->tokenStride;
       region.targetStep = targetStep * target.place.plane->tokenStride;
       for (std::int64_t head = 0; head < heads; head += blockHeads) {
@@ -175,24 +206,39 @@ private:
         region.source += source.place.plane->headStride;
         region.target += target.place.plane->headStride;
       }
-      sourceSlot += here * sourceStep;
-      targetSlot += here * targetStep;
-      count -= here;
+      from.advance(region.inner);
+      to.advance(region.inner);
+      count -= region.inner;
     }
   }
 
-  /// A whole page, with all that is in it.
-  void addPage(std::int64_t from, std::int64_t to) {
-    Region region;
-    region.bytes = source.place.plane->pageBytes;
-    region.source = source.place.table.pages[from] * region.bytes;
-    region.target = target.place.table.pages[to] * region.bytes;
-    list.add(region);
+  /// Whole pages, with all that is in them: [begin, end) of the source's table
+  /// and those from `to` on of the target's.
+  void addPageRun(std::int64_t begin, std::int64_t to, std::int64_t end) {
+    const std::int32_t *from = source.place.table.pages + begin;
+    const std::int32_t *into = target.place.table.pages + to;
+    std::int64_t bytes = source.place.plane->pageBytes, count = end - begin;
+    for (std::int64_t i = 0, length; i < count; i += length) {
+      std::int64_t a = from[i], b = into[i];
+      length = 1;
+      while (i + length < count && from[i + length] == a + length &&
+             into[i + length] == b + length)
+        ++length;
+      Region region;
+      region.source = a * bytes;
+      region.target = b * bytes;
+      region.bytes = length * bytes;
+      list.add(region);
+    }
   }
 
   Walk source, target;
   std::int64_t heads, headBytes, blockHeads;
-  std::vector<std::pair<std::int64_t, std::int64_t>> pages; ///< moved whole
+  /// Pages [begin, end) of the source's table, moved whole.
+  struct PageRun {
+    std::int64_t begin = 0, target = 0, end = 0;
+  };
+  std::vector<PageRun> pages;
   RegionList list;
 };
 

@@ -19,14 +19,14 @@ import ctypes
 import os
 from collections import namedtuple
 from ctypes import (
-    CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64,
-    c_size_t, c_uint64, c_void_p)
+    CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_int, c_int32,
+    c_int64, c_size_t, c_uint64, c_void_p)
 
 import numpy as np
 
 __all__ = [
     "Binding", "Buffer", "Error", "Memory", "Packing", "Part", "Plan", "Plane",
-    "Rank", "Request", "Round", "SOURCE", "Side", "TARGET", "Transfer"]
+    "Rank", "Request", "Round", "SOURCE", "Side", "TARGET", "Transfer", "VISIT"]
 
 SOURCE, TARGET = 0, 1
 
@@ -132,7 +132,8 @@ class _Round(Structure):
                 ("bytes", c_int64), ("descriptors", c_int64)]
 
 
-_VISIT = CFUNCTYPE(c_int, c_void_p, POINTER(_Batch), c_int64, c_int64,
+#: layline_kv_visit.
+VISIT = CFUNCTYPE(c_int, c_void_p, POINTER(_Batch), c_int64, c_int64,
                    c_void_p, c_void_p, c_void_p)
 
 # By function: the types of its arguments; every one returns a status.
@@ -162,7 +163,7 @@ _FUNCTIONS = {
     "fill_rows": [c_void_p, c_int64, c_int64, c_uint64, c_uint64, c_void_p,
                   c_void_p, c_int32],
     "regions": [c_void_p, c_int64, c_int64, c_void_p],
-    "for_each_batch": [c_void_p, c_int64, c_int32, _VISIT, c_void_p],
+    "for_each_batch": [c_void_p, c_int64, c_int32, VISIT, c_void_p],
     "packing_create": [c_void_p, c_int64, c_int64, c_int64,
                        POINTER(c_void_p)],
     "packing_rounds": [c_void_p, POINTER(c_int64)],
@@ -173,7 +174,9 @@ _FUNCTIONS = {
                             c_void_p, c_void_p, c_int64],
 }
 
+_U8, _I32, _U64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.uint64)
 _library = None
+_functions = {}  # by name, without "layline_kv_"
 
 
 def _get_library():
@@ -194,6 +197,7 @@ def _get_library():
         entry = getattr(library, "layline_kv_" + function)
         entry.argtypes = arguments
         entry.restype = c_int
+        _functions[function] = entry
     for function in ("error", "status_name", "format_version"):
         getattr(library, "layline_kv_" + function).restype = c_char_p
     library.layline_kv_status_name.argtypes = [c_int]
@@ -206,11 +210,12 @@ def _get_library():
 
 
 def _call(function, *arguments):
-    library = _get_library()
-    status = getattr(library, "layline_kv_" + function)(*arguments)
+    if _library is None:
+        _get_library()
+    status = _functions[function](*arguments)
     if status != 0:
-        raise Error(library.layline_kv_status_name(status).decode(),
-                    library.layline_kv_error().decode())
+        raise Error(_library.layline_kv_status_name(status).decode(),
+                    _library.layline_kv_error().decode())
 
 
 def _ask(function, result, *arguments):
@@ -224,13 +229,21 @@ def _expect(array, dtype, what, shape=None):
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         found = getattr(array, "dtype", type(array).__name__)
         raise TypeError(f"{what}: is {found}; a numpy array of "
-                        f"{np.dtype(dtype)} is expected")
+                        f"{dtype} is expected")
     if not array.flags.c_contiguous:
         raise ValueError(f"{what}: is not contiguous")
     if shape is not None and array.shape != shape:
         raise ValueError(
             f"{what}: has shape {array.shape}; {shape} is expected")
     return array
+
+
+def _address(array):
+    """Where its elements lie."""
+    try:  # ten times faster than what follows
+        return ctypes.addressof(c_char.from_buffer(array))
+    except (TypeError, ValueError):  # read-only, or empty
+        return array.ctypes.data
 
 
 def _expect_out(array, dtype, what, shape):
@@ -292,28 +305,39 @@ class Memory:
                 the request, in order
     pool_pages  how many pages the buffers of each table have, so that page
                 numbers can be checked; 0: not known
+
+    Arrays are read where they lie when a plan is bound. Buffers are a rank's for
+    long, tables a request's: `set_tables` gives the next request's.
     """
 
     def __init__(self, buffers, tables, pool_pages=None):
-        self.buffers = _expect(np.asarray(buffers, dtype=np.uint64)
-                               if isinstance(buffers, (list, tuple))
-                               else buffers, np.uint64, "buffers")
-        self.tables = [_expect(table, np.int32, f"tables[{i}]")
-                       for i, table in enumerate(tables)]
-        count = len(self.tables)
+        if isinstance(buffers, (list, tuple)):
+            buffers = np.array(buffers, np.uint64)
+        self.buffers = _expect(buffers, _U64, "buffers")
+        count = len(tables)
         if pool_pages is not None and len(pool_pages) != count:
             raise ValueError(f"pool_pages: has {len(pool_pages)} elements; "
                              f"{count} are expected")
-        self._addresses = (c_void_p * count)(
-            *[table.ctypes.data for table in self.tables])
-        self._lengths = (c_int64 * count)(
-            *[table.size for table in self.tables])
+        self._addresses = (c_void_p * count)()
+        self._lengths = (c_int64 * count)()
         self._pools = (None if pool_pages is None
                        else (c_int64 * count)(*pool_pages))
         self._struct = _Memory(
-            ctypes.sizeof(_Memory), self.buffers.ctypes.data,
+            ctypes.sizeof(_Memory), _address(self.buffers),
             self.buffers.size, self._addresses, self._lengths, count,
             self._pools)
+        self.set_tables(tables)
+
+    def set_tables(self, tables):
+        """Other pages, in as many tables."""
+        if len(tables) != len(self._lengths):
+            raise ValueError(f"tables: has {len(tables)} elements; "
+                             f"{len(self._lengths)} are expected")
+        self.tables = tuple(tables)  # they stay alive as long as their addresses
+        for i, table in enumerate(self.tables):
+            _expect(table, _I32, f"tables[{i}]")
+            self._addresses[i] = _address(table)
+            self._lengths[i] = table.size
 
 
 class Rank:
@@ -415,7 +439,7 @@ class Plan(_Handle):
         count = _ask("plan_responders", c_int64(), self._use(), target, None,
                      0)
         ranks = np.empty(count.value, np.int64)
-        _call("plan_responders", self._use(), target, ranks.ctypes.data,
+        _call("plan_responders", self._use(), target, _address(ranks),
               ranks.size, byref(count))
         return ranks.tolist()
 
@@ -451,11 +475,12 @@ class Binding(_Handle):
         count = self._count(first, count)
         if out is None:
             out = tuple(np.empty(max(count, 0), np.uint64) for _ in range(3))
-        for array in out:
-            _expect_out(array, np.uint64, "out", (count,))
+        else:
+            for array in out:
+                _expect_out(array, _U64, "out", (count,))
         source, target, length = out
-        _call("fill", self._use(), first, count, source.ctypes.data,
-              target.ctypes.data, length.ctypes.data, threads)
+        _call("fill", self._use(), first, count, _address(source),
+              _address(target), _address(length), threads)
         return source, target, length
 
     def fill_rows(self, first=0, count=None, source_device=0, target_device=0,
@@ -467,23 +492,23 @@ class Binding(_Handle):
             out = tuple(np.empty((max(count, 0), 3), np.uint64)
                         for _ in range(2))
         for array in out:
-            _expect_out(array, np.uint64, "out", (count, 3))
+            _expect_out(array, _U64, "out", (count, 3))
         source, target = out
         _call("fill_rows", self._use(), first, count, source_device,
-              target_device, source.ctypes.data, target.ctypes.data, threads)
+              target_device, _address(source), _address(target), threads)
         return source, target
 
     def regions(self):
         """Strided regions, an array of REGION; few, however many tokens."""
         regions = np.empty(self._regions, REGION)
-        _call("regions", self._use(), 0, regions.size, regions.ctypes.data)
+        _call("regions", self._use(), 0, regions.size, _address(regions))
         return regions
 
     def batches(self):
         """What the engine gets call by call, an array of BATCH."""
         batches = np.empty(self._batches, BATCH)
         _call("binding_batches", self._use(), 0, batches.size,
-              batches.ctypes.data)
+              _address(batches))
         return batches
 
     def parts(self):
@@ -501,7 +526,13 @@ class Binding(_Handle):
         """Calls visit(batch, first, source, target, length) for all descriptors,
         at most `most` of a batch at a time: numbers (first, descriptors, bytes)
         of the batch, the number of the first descriptor, and arrays that are
-        valid during the call only. What it raises ends the walk."""
+        valid during the call only. What it raises ends the walk.
+
+        A function of another library (of type VISIT, see layline/kv.h) is called
+        without Python in between, with a null pointer as its context."""
+        if isinstance(visit, VISIT):
+            _call("for_each_batch", self._use(), most, threads, visit, None)
+            return
         failures = []
 
         def call(_, batch, first, count, source, target, length):
@@ -518,7 +549,7 @@ class Binding(_Handle):
                 return 1
 
         try:
-            _call("for_each_batch", self._use(), most, threads, _VISIT(call),
+            _call("for_each_batch", self._use(), most, threads, VISIT(call),
                   None)
         except Error:
             if failures:
@@ -548,13 +579,13 @@ class Packing(_Handle):
     def pack(self, index, slot, threads=1):
         """Where the source packs, copies the round's blocks into `slot`, a
         contiguous array of uint8."""
-        _expect_out(slot, np.uint8, "slot", slot.shape)
-        _call("pack", self._use(), index, slot.ctypes.data, slot.size, threads)
+        _expect_out(slot, _U8, "slot", slot.shape)
+        _call("pack", self._use(), index, _address(slot), slot.size, threads)
 
     def unpack(self, index, slot, threads=1):
         """Where the target unpacks, copies the round's blocks out of it."""
-        _expect(slot, np.uint8, "slot")
-        _call("unpack", self._use(), index, slot.ctypes.data, slot.size,
+        _expect(slot, _U8, "slot")
+        _call("unpack", self._use(), index, _address(slot), slot.size,
               threads)
 
     def descriptors(self, index, source_slot=0, target_slot=0):
@@ -563,5 +594,5 @@ class Packing(_Handle):
         count = self.rounds[index].descriptors
         out = [np.empty(count, np.uint64) for _ in range(3)]
         _call("packing_descriptors", self._use(), index, source_slot,
-              target_slot, *[array.ctypes.data for array in out], count)
+              target_slot, *[_address(array) for array in out], count)
         return tuple(out)

@@ -173,6 +173,15 @@ def check_errors():
                  lambda: bind(good.astype(np.int64), [pages]))
     expect_error(ValueError, "is not contiguous",
                  lambda: bind(good, [np.arange(8, dtype=np.int32)[::2]]))
+    memory = kv.Memory(good, [pages])
+    expect_error(ValueError, "tables: has 2 elements; 1 are expected",
+                 lambda: memory.set_tables([pages, pages]))
+    frozen = np.arange(4, dtype=np.int32)
+    frozen.flags.writeable = False
+    memory.set_tables([frozen])
+    expect(plan.bind(kv.Request(256), 0, 0, memory,
+                     kv.Memory(good, [pages])).descriptors == 32 * 61,
+           "tables of the next request, read-only")
     binding = bind(good, [pages])
     expect_error(kv.Error, "1 descriptors from number 1952 on",
                  lambda: binding.fill(1952, 1))
