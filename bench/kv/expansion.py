@@ -8,7 +8,8 @@ descriptors are compared, one by one, before anything is timed.
 
 SGLang's code is read out of its wheel at run time, by the tool that --tool names:
   pip download --no-deps sglang==0.5.23 && unzip -d unpacked sglang-*.whl
-Ends with 77, and says so, where the wheel, the tool or numpy is missing.
+Without the wheel or the tool Layline is timed alone; without numpy it ends with
+77. Both are said.
 """
 
 import argparse
@@ -27,15 +28,12 @@ SHARED = pathlib.Path(os.environ.get("LAYLINE_SHARED", ROOT.parent / "shared"))
 SOURCE, TARGET = 1 << 44, 1 << 45
 
 
-def skip(reason):
-    print(f"SKIPPED: {reason}")
-    sys.exit(77)
-
-
 try:
     import numpy as np
 except ImportError:
-    skip(f"{sys.executable} has no numpy (tools/setup.sh installs Debian's)")
+    print(f"SKIPPED: {sys.executable} has no numpy (tools/setup.sh installs "
+          "Debian's)")
+    sys.exit(77)
 
 
 class Workload:
@@ -267,15 +265,18 @@ def main():
     import layline_kv as kv
     sink = ctypes.CDLL(str(args.sink))
 
-    sglang = None
-    if not args.alone:
-        if not args.site_packages:
-            skip("no wheel of SGLang: give --site-packages or LAYLINE_SGLANG")
-        if not (args.site_packages / "sglang/srt/disaggregation").is_dir():
-            skip(f"'{args.site_packages}' holds no unpacked wheel of SGLang")
-        if not args.tool.is_file():
-            skip(f"'{args.tool}' is not there")
-        sglang = SGLang(args.tool, args.site_packages)
+    missing = None
+    if args.alone:
+        missing = "as asked"
+    elif not args.site_packages:
+        missing = "no wheel of SGLang; give --site-packages or LAYLINE_SGLANG"
+    elif not (args.site_packages / "sglang/srt/disaggregation").is_dir():
+        missing = f"'{args.site_packages}' holds no unpacked wheel of SGLang"
+    elif not args.tool.is_file():
+        missing = f"'{args.tool}' is not there"
+    if missing:
+        print(f"SKIPPED: the comparison with SGLang: {missing}")
+    sglang = None if missing else SGLang(args.tool, args.site_packages)
 
     print("Milliseconds, medians, one thread. `all`: bind and fill into arrays of all "
           "descriptors;\n`by batch`: bind, then batch by batch, at most 4,096 at a time, to a "

@@ -23,19 +23,22 @@ template <typename... Parts> [[noreturn]] void bad(const Parts &...parts) {
 std::pair<std::int64_t, std::int64_t> findRepeated(const std::int32_t *pages,
                                                    std::int64_t count,
                                                    std::int64_t largest) {
-  // A bit for each page, unless few pages lie far apart.
-  if (largest / 64 < 4 * count + 4096) {
-    std::vector<std::uint64_t> seen(largest / 64 + 1);
-    std::int64_t i = 0;
-    for (; i < count; ++i) {
-      std::uint64_t bit = std::uint64_t(1) << (pages[i] % 64);
-      std::uint64_t &word = seen[pages[i] / 64];
-      if (word & bit)
-        break;
-      word |= bit;
+  // A mark for each page, unless few pages lie far apart. No early end: all are
+  // different but for an error.
+  if (largest < 64 * count + (1 << 16)) {
+    std::vector<std::uint8_t> marks(static_cast<std::size_t>(largest) + 1);
+    std::uint8_t isAgain = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::uint8_t &mark = marks[static_cast<std::uint32_t>(pages[i])];
+      isAgain |= mark;
+      mark = 1;
     }
-    if (i == count)
+    if (!isAgain)
       return {-1, -1};
+    std::fill(marks.begin(), marks.end(), std::uint8_t(0));
+    std::int64_t i = 0;
+    for (; !marks[static_cast<std::uint32_t>(pages[i])]; ++i)
+      marks[static_cast<std::uint32_t>(pages[i])] = 1;
     return {std::find(pages, pages + i, pages[i]) - pages, i};
   }
   std::vector<std::int64_t> order(count);
