@@ -83,6 +83,7 @@ def Decoder_ExpertsOp : Decoder_SplitOp<"experts", "features", [RowwiseContracti
                        DefaultValuedAttr<F64Attr, "0.0">:$up_offset);
   let extraClassDeclaration = [{
     ::llvm::StringRef getTensorParallelFactor() { return "features"; }
+    ::llvm::StringRef getExpertParallelFactor() { return "experts"; }
     ::mlir::Value getGateBias() { return getBiases().empty() ? ::mlir::Value() : getBiases()[0]; }
     ::mlir::Value getUpBias() { return getBiases().empty() ? ::mlir::Value() : getBiases()[1]; }
   }];

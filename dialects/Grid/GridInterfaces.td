@@ -27,7 +27,12 @@ def LayoutOpInterface : OpInterface<"LayoutOpInterface"> {
         The name of the factor that tensor parallelism splits, or empty: heads,
         intermediate features, vocabulary.
       }],
-      "::llvm::StringRef", "getTensorParallelFactor", (ins), "", "return {};">
+      "::llvm::StringRef", "getTensorParallelFactor", (ins), "", "return {};">,
+    InterfaceMethod<[{
+        The name of the factor that expert parallelism splits in its place, or
+        empty: whole experts in place of parts of all of them.
+      }],
+      "::llvm::StringRef", "getExpertParallelFactor", (ins), "", "return {};">
   ];
   let verify = "return ::layline::grid::detail::verifyLayoutOp($_op);";
 }

@@ -106,6 +106,12 @@ bool Compiler::checkRequest() {
     return bad("--cp: found " + Twine(request.cp) + " with --tp " +
                Twine(request.tp) + ", expected 1 to " +
                Twine(kMostRanks / request.tp));
+  if (request.ep != 1 && request.ep != request.tp)
+    return bad("--ep: found " + Twine(request.ep) + " with --tp " +
+               Twine(request.tp) + ", expected 1" +
+               (request.tp > 1 ? " or " + Twine(request.tp) : Twine()) +
+               ": experts are shared out over all ranks of --tp or none, "
+               "groups of them would need a second axis");
   if (!parseContextSplit(request.cpSplit))
     return bad("--cp-split: found '" + request.cpSplit +
                "', expected zigzag, contiguous, interleave or interleave:I "
@@ -247,6 +253,7 @@ bool Compiler::place() {
   placement.tp = request.tp;
   placement.cp = request.cp;
   placement.cpSplit = request.cpSplit;
+  placement.ep = request.ep;
   placement.even = request.even;
   wholeWeights.emplace(*module, request);
   if (std::optional<std::string> error = wholeWeights->checkNames())

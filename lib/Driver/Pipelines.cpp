@@ -18,6 +18,7 @@ void layline::buildPlacementPipeline(OpPassManager &manager,
   place.tp = options.tp;
   place.cp = options.cp;
   place.cpSplit = options.cpSplit;
+  place.ep = options.ep;
   place.even = options.even;
   place.replicate.assign(options.replicate.begin(), options.replicate.end());
   place.reference = true;

@@ -357,8 +357,9 @@ std::string layline::printDecisions(const CompileRequest &request,
         "\"minor\": 0},\n";
   os << "\"model_type\": \"" << result.modelType << "\", \"template\": \""
      << result.blockTemplate << "\", \"layers\": " << result.layers
-     << ", \"tp\": " << request.tp << ", \"cp\": " << request.cp
-     << ", \"cp_split\": \"" << (request.cp > 1 ? request.cpSplit : "none")
+     << ", \"tp\": " << request.tp << ", \"ep\": " << request.ep
+     << ", \"cp\": " << request.cp << ", \"cp_split\": \""
+     << (request.cp > 1 ? request.cpSplit : "none")
      << "\", \"cards\": " << request.tp * request.cp
      << ", \"attention_tp\": " << request.tp << ", \"target\": \""
      << request.target << "\",\n";

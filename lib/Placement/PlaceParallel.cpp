@@ -42,9 +42,11 @@ struct SplitExtent {
 
 class Placer {
 public:
-  /// `rows` splits the tokens, or is null.
-  Placer(func::FuncOp function, int64_t tp, SplitAttr rows)
-      : function(function), tp(tp), rows(rows), context(function.getContext()),
+  /// `rows` splits the tokens, or is null. `wholeExperts`: ranks have some of
+  /// the experts in place of a part of each.
+  Placer(func::FuncOp function, int64_t tp, SplitAttr rows, bool wholeExperts)
+      : function(function), tp(tp), rows(rows), wholeExperts(wholeExperts),
+        context(function.getContext()),
         axis(StringAttr::get(context, kTensorAxis)) {}
 
   /// The op's features stay whole.
@@ -66,6 +68,7 @@ private:
   func::FuncOp function;
   int64_t tp;
   SplitAttr rows;
+  bool wholeExperts;
   MLIRContext *context;
   StringAttr axis;
   DenseMap<Value, LayoutAttr> wanted;
@@ -106,9 +109,9 @@ LogicalResult Placer::carrySplitsBack() {
     FactorModel model;
     layoutOp.getFactors(model);
     SmallVector<SplitAttr, 6> factors(model.factors.size());
-    StringRef own = keptWhole.contains(&op)
-                        ? StringRef()
-                        : layoutOp.getTensorParallelFactor();
+    StringRef own = wholeExperts ? layoutOp.getExpertParallelFactor() : "";
+    if (own.empty() && !keptWhole.contains(&op))
+      own = layoutOp.getTensorParallelFactor();
     std::optional<unsigned> ownFactor =
         own.empty() ? std::nullopt : model.find(own);
     if (ownFactor)
@@ -426,6 +429,24 @@ struct PlaceParallel : layline::impl::PlaceParallelBase<PlaceParallel> {
     return success();
   }
 
+  LogicalResult checkExperts(ModuleOp module) {
+    if (ep != 1 && ep != tp)
+      return module.emitError("expert parallelism over ")
+             << ep.getValue() << " ranks, expected 1 or the " << tp.getValue()
+             << " of tensor parallelism: experts in groups of ranks that share "
+                "out their features would need a second axis";
+    auto hasExperts = [](Operation *op) {
+      auto layoutOp = dyn_cast<LayoutOpInterface>(op);
+      return layoutOp && !layoutOp.getExpertParallelFactor().empty()
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    };
+    if (ep > 1 && !module.walk(hasExperts).wasInterrupted())
+      return module.emitError("expert parallelism over ")
+             << ep.getValue() << " ranks, but the program has no experts";
+    return success();
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto [name, ranks] :
@@ -436,7 +457,7 @@ struct PlaceParallel : layline::impl::PlaceParallelBase<PlaceParallel> {
         return signalPassFailure();
       }
     FailureOr<SplitAttr> rows = getRowSplit(module);
-    if (failed(rows))
+    if (failed(rows) || failed(checkExperts(module)))
       return signalPassFailure();
     if (lookupMesh(module)) {
       module.emitError("has a mesh already: it has been placed");
@@ -477,7 +498,7 @@ struct PlaceParallel : layline::impl::PlaceParallelBase<PlaceParallel> {
               << ", expected a ranked tensor: it cannot be placed";
           return signalPassFailure();
         }
-      Placer placer(function, tp, *rows);
+      Placer placer(function, tp, *rows, ep > 1);
       if (failed(keepChainsWhole(function, placer)))
         return signalPassFailure();
       // One rank splits nothing.

@@ -245,6 +245,8 @@ static void printSummary(std::ostream &os, const Arguments &arguments,
        << ") = " << request.tp * request.cp
        << " cards; attention TP = " << request.tp * request.cp
        << " / DP 1 / CP " << request.cp << " = " << request.tp;
+  if (request.ep > 1)
+    os << ", whole experts over " << request.ep;
   os << " on " << request.target << "; weights of one rank "
      << formatBytes(result.weightBytes) << "\n";
   std::string replicated;
@@ -350,6 +352,12 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
                    "Ranks of context parallelism: the query tokens of a step "
                    "are split over them, keys and values gathered. The mesh "
                    "has tp x cp cards")
+      ->check(wholeNumber())
+      ->capture_default_str();
+  command
+      ->add_option("--ep", arguments->request.ep,
+                   "Ranks of --tp that share out whole experts: 1 (each has a "
+                   "part of every expert) or as many as --tp")
       ->check(wholeNumber())
       ->capture_default_str();
   command

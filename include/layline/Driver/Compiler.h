@@ -17,6 +17,9 @@ struct CompileRequest {
   /// "TP" over all cards of a replica call that product tp_size; `tp` is what
   /// is left of it for heads: attention TP = tp_size / DP / CP.
   int64_t tp = 1, cp = 1;
+  /// Of the tp ranks, those that share out whole experts: 1 (each has a part of
+  /// every expert) or tp.
+  int64_t ep = 1;
   std::string cpSplit = "zigzag"; ///< contiguous, interleave, interleave:I
   std::string target = "cpu";
   int64_t minTokens = 1, maxTokens = 8192;

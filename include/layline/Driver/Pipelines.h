@@ -18,6 +18,9 @@ struct PlacementOptions : mlir::PassPipelineOptions<PlacementOptions> {
       *this, "cp-split",
       llvm::cl::desc("zigzag, contiguous, interleave or interleave:I."),
       llvm::cl::init("zigzag")};
+  Option<int64_t> ep{*this, "ep",
+                     llvm::cl::desc("Ranks that share out whole experts."),
+                     llvm::cl::init(1)};
   Option<bool> even{*this, "even",
                     llvm::cl::desc("Refuse parts of different sizes."),
                     llvm::cl::init(false)};

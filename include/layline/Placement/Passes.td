@@ -45,6 +45,11 @@ def PlaceParallel : Pass<"place-parallel", "::mlir::ModuleOp"> {
     FeatureChains.h): all their weights stay whole, on every rank, so that they
     can run on own rows and owe nothing.
 
+    With `ep` experts are placed by expert parallelism over the same axis: a rank
+    has whole experts, a balanced block of them, in place of its part of the
+    features of each. What they give owes a sum over "tp" either way, so shared
+    experts, whose features are split, still join in one sum.
+
     `even` refuses sizes that do not divide, naming those that do: for engines
     that need equal parts on all ranks.
   }];
@@ -53,6 +58,8 @@ def PlaceParallel : Pass<"place-parallel", "::mlir::ModuleOp"> {
     Option<"cp", "cp", "int64_t", /*default=*/"1", "Ranks of the axis \"cp\".">,
     Option<"cpSplit", "cp-split", "std::string", /*default=*/"\"zigzag\"",
            "How tokens are dealt out over \"cp\": zigzag, contiguous, interleave or interleave:I.">,
+    Option<"ep", "ep", "int64_t", /*default=*/"1",
+           "Ranks that share out whole experts: 1 or those of \"tp\".">,
     Option<"even", "even", "bool", /*default=*/"false",
            "Refuse parts of different sizes.">,
     ListOption<"replicate", "replicate", "std::string",
