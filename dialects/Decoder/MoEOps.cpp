@@ -36,6 +36,7 @@ void ExpertsOp::getFactors(FactorModel &model) {
   for (unsigned i = 0, e = getBiases().size(); i < e; ++i)
     model.operand({{experts}, {features}});
   model.result({{tokens}, {out}});
+  model.routing = {tokens, experts};
 }
 bool ExpertsOp::hasContraction() { return true; }
 
@@ -94,7 +95,48 @@ LogicalResult RouterOp::verify() {
   return verifyGroups(*this, experts);
 }
 
+/// Routed rows come from one dispatch to these very experts, and go to one
+/// combine.
+static LogicalResult verifyRouting(ExpertsOp op) {
+  auto input = cast<RankedTensorType>(op.getInput().getType());
+  LayoutAttr layout = getLayout(input);
+  SplitAttr rows = layout ? layout.getDims()[0] : SplitAttr();
+  if (!rows || !rows.isRouted())
+    return success();
+  auto dispatch = op.getInput().getDefiningOp<DispatchOp>();
+  if (!dispatch || op.getInput() != dispatch.getRouted() ||
+      op.getIds() != dispatch.getRoutedIds() ||
+      op.getWeights() != dispatch.getRoutedWeights()) {
+    InFlightDiagnostic diag = op.emitOpError(
+        "takes rows, ids and weights that are not those of one dispatch");
+    if (dispatch)
+      diag.attachNote(dispatch.getLoc()) << "its rows are dispatched here";
+    return diag;
+  }
+  int64_t experts =
+      cast<RankedTensorType>(op.getGate().getType()).getDimSize(0);
+  if (static_cast<int64_t>(dispatch.getExperts()) != experts) {
+    InFlightDiagnostic diag = op.emitOpError("has ")
+                              << experts
+                              << " experts, but its rows were dispatched to "
+                              << dispatch.getExperts();
+    diag.attachNote(dispatch.getLoc()) << "they are dispatched here";
+    return diag;
+  }
+  for (Operation *reader : op.getResult().getUsers())
+    if (!isa<CombineOp>(reader)) {
+      InFlightDiagnostic diag =
+          op.emitOpError("makes of dispatched rows what '")
+          << reader->getName() << "' reads, expected 'grid.combine'";
+      diag.attachNote(reader->getLoc()) << "read here";
+      return diag;
+    }
+  return success();
+}
+
 LogicalResult ExpertsOp::verify() {
+  if (failed(verifyRouting(*this)))
+    return failure();
   if (size_t biases = getBiases().size(); biases != 0 && biases != 2)
     return emitOpError("has ")
            << biases << " bias, expected those of gate and of up, or none";

@@ -64,6 +64,10 @@ def Decoder_ExpertsOp : Decoder_SplitOp<"experts", "features", [RowwiseContracti
     others. So the result owes a sum over what splits the experts as well as over
     what splits the features.
 
+    It also takes rows that `grid.dispatch` has sent to the ranks of their
+    experts: of these a rank computes its experts' part, and `grid.combine` adds
+    the parts up.
+
     Example:
 
     ```mlir
@@ -73,6 +77,8 @@ def Decoder_ExpertsOp : Decoder_SplitOp<"experts", "features", [RowwiseContracti
 
     Constraints:
     * there are two biases or none.
+    * routed rows, their ids and weights come from one dispatch, to as many
+      experts as there are; what is made of them is read by `grid.combine` alone.
     * the limit is positive and finite, alpha and up_offset are finite.
     * alpha is 1 unless the function is silu.
   }];

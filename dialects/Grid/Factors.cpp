@@ -58,6 +58,7 @@ public:
   /// readers.
   LogicalResult finish();
   LogicalResult checkAxes(unsigned i, unsigned j);
+  LogicalResult checkRouting();
   SplitAttr get(unsigned factor) const { return states[factor].split; }
   /// Items of a padded part, or 0.
   int64_t getPad(unsigned factor) const { return states[factor].pad; }
@@ -96,6 +97,12 @@ LogicalResult FactorSplits::addOperand(unsigned operand, LayoutAttr layout) {
                          << ") of operand #" << operand
                          << " whole, but it is split over " << split.getAxis()
                          << "; gather it first";
+    if (split && split.isRouted() &&
+        (!model.routing || model.routing->rows != bound.factor))
+      return emitError() << "takes rows of operand #" << operand
+                         << " that were dispatched over " << split.getLastAxis()
+                         << ": a rank has only those of its experts; combine "
+                            "them first";
     if (split && split.getUnit() % bound.unit)
       return emitError() << "operand #" << operand << " is split in units of "
                          << split.getUnit() << " elements in dimension " << dim
@@ -164,7 +171,23 @@ LogicalResult FactorSplits::finish() {
       if (failed(checkAxes(i, j)))
         return failure();
   }
-  return success();
+  return checkRouting();
+}
+
+/// Rows are where their items are: on the ranks that these are dealt out to.
+LogicalResult FactorSplits::checkRouting() {
+  if (!model.routing)
+    return success();
+  SplitAttr rows = states[model.routing->rows].split,
+            items = states[model.routing->items].split;
+  if (!rows || !rows.isRouted() ||
+      (items && items == SplitAttr::get(rows.getLastAxis())))
+    return success();
+  return emitError() << "takes rows that were dispatched over "
+                     << rows.getLastAxis() << " to the ranks of their '"
+                     << model.factors[model.routing->items].name
+                     << "', expected these split by block over it, found them "
+                     << describe(items);
 }
 
 /// Two factors that are split over one axis: the ranks hold the diagonal blocks
@@ -172,6 +195,10 @@ LogicalResult FactorSplits::finish() {
 LogicalResult FactorSplits::checkAxes(unsigned i, unsigned j) {
   SplitAttr other = states[j].split;
   if (!other || model.factors[j].kind == FactorKind::ReadBy)
+    return success();
+  // Rows that went to the ranks of their items meet all they have chosen.
+  if (model.routing && model.routing->rows == i && model.routing->items == j &&
+      states[i].split.isRouted())
     return success();
   for (SplitAttr split : states[i].split.getChain())
     if (other.isOver(split.getAxis()))

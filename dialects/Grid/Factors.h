@@ -13,6 +13,7 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include <optional>
 
 namespace layline::grid {
 
@@ -50,6 +51,13 @@ struct FactorModel {
   llvm::SmallVector<Factor, 6> factors;
   llvm::SmallVector<llvm::SmallVector<DimFactor, 3>, 6> operands;
   llvm::SmallVector<llvm::SmallVector<DimFactor, 3>, 2> results;
+  /// The op may take rows that were dispatched to the ranks of the items of
+  /// another factor that they have chosen, if that is split by block over the
+  /// same axis: each rank computes its own items' part of the rows it has.
+  struct Routing {
+    unsigned rows, items;
+  };
+  std::optional<Routing> routing;
 
   unsigned add(llvm::StringRef name, FactorKind kind) {
     factors.push_back({name, kind});

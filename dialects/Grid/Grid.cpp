@@ -25,6 +25,10 @@ StringRef layline::grid::stringifyCollectiveKind(CollectiveKind kind) {
     return "all_gather";
   case CollectiveKind::Broadcast:
     return "broadcast";
+  case CollectiveKind::Dispatch:
+    return "dispatch";
+  case CollectiveKind::Combine:
+    return "combine";
   }
   return "";
 }

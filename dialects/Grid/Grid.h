@@ -18,7 +18,14 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace layline::grid {
-enum class CollectiveKind { AllReduce, ReduceScatter, AllGather, Broadcast };
+enum class CollectiveKind {
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  Broadcast,
+  Dispatch,
+  Combine
+};
 /// "all_reduce", "reduce_scatter", ...
 llvm::StringRef stringifyCollectiveKind(CollectiveKind kind);
 } // namespace layline::grid

@@ -14,7 +14,8 @@ def Grid_PartitionKind : I32EnumAttr<"PartitionKind",
       I32EnumAttrCase<"Cyclic", 2, "cyclic">,
       I32EnumAttrCase<"Owner", 3, "owner">,
       I32EnumAttrCase<"Readers", 4, "readers">,
-      I32EnumAttrCase<"FirstReaders", 5, "first_readers">]> {
+      I32EnumAttrCase<"FirstReaders", 5, "first_readers">,
+      I32EnumAttrCase<"Routed", 6, "routed">]> {
   let cppNamespace = "::layline::grid";
   let genSpecializedAttr = 0;
 }
@@ -40,6 +41,12 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
       that no lower rank has. Each KV head is held once, by the first rank that
       reads it: a partition, so a sum over the items counts each once.
 
+    * `routed(e)`: rows after `grid.dispatch`. Of e experts, split by `block` over
+      the same axis, each row has chosen some; a rank has the rows that chose one
+      of its own. Which these are only the data say: there is a place for every
+      row, and those that are not there are holes that nobody reads. So this is
+      no partition, and never anything but dimension 0.
+
     With `then`, what a rank holds is dealt out again over another axis: the
     items of the second split are the first, second, ... item of the rank's part
     of the first one. The unit stands once, at the end.
@@ -53,15 +60,16 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
     #grid.split<first_readers(64) "tp" x 128>
     #grid.split<cyclic(4) "cp">
     #grid.split<zigzag "cp" then block "tp">
+    #grid.split<zigzag "cp" then routed(128) "tp">
     ```
 
     Constraints:
     * `unit` is at least 1.
-    * the argument is at least 1 for `cyclic`, `readers` and `first_readers`,
-      absent otherwise.
+    * the argument is at least 1 for `cyclic`, `readers`, `first_readers` and
+      `routed`, absent otherwise.
     * owners are listed for `owner` only.
     * splits that follow one another are partitions by block, zigzag or cyclic
-      over different axes.
+      over different axes; the last one may be `routed`.
   }];
   let parameters = (ins
     "::mlir::StringAttr":$axis,
@@ -81,8 +89,12 @@ def Grid_SplitAttr : AttrDef<Grid_Dialect, "Split"> {
   let extraClassDeclaration = [{
     /// The same split with items of another size.
     SplitAttr withUnit(int64_t unit) const;
-    /// Every item is held by exactly one rank (false for readers).
-    bool isPartition() const { return getKind() != PartitionKind::Readers; }
+    /// Every item is held by exactly one rank (false for readers and routed).
+    bool isPartition() const {
+      return getKind() != PartitionKind::Readers && !isRouted();
+    }
+    /// The last split of the chain deals rows out to the ranks of their experts.
+    bool isRouted() const;
     /// The items are KV heads, held by where their query heads are.
     bool hasQueryHeads() const {
       return getKind() == PartitionKind::Readers ||
@@ -138,7 +150,9 @@ def Grid_LayoutAttr : AttrDef<Grid_Dialect, "Layout",
     * as many entries as the tensor has dimensions.
     * an axis splits at most one dimension (a value split over rows and columns
       by one axis covers only the diagonal blocks).
-    * an axis that splits a dimension owes no sum.
+    * an axis that splits a dimension owes no sum, unless it routes the rows: a
+      rank then has addends of the rows that came to it.
+    * only rows are routed, in units of 1.
     * owed axes are named once each, in alphabetical order.
     * a split of a static dimension of n elements needs n to be a multiple of its unit.
     * `owner`, `readers` and `first_readers` split static dimensions only; each

@@ -90,6 +90,10 @@ static LogicalResult checkDim(Operation *op, const Edge &edge, int64_t dim) {
   if (dim < 0 || dim >= rank)
     return op->emitOpError("works on dimension ")
            << dim << ", but the tensor has " << rank;
+  if (SplitAttr split = edge.in.getDims()[dim]; split && split.isRouted())
+    return op->emitOpError("works on dimension ")
+           << dim << ", whose rows were dispatched over " << split.getLastAxis()
+           << ": a rank has only those of its experts; combine them first";
   if (int64_t pad = edge.in.getPad(dim))
     return op->emitOpError("works on dimension ")
            << dim << ", whose parts are padded to " << pad
@@ -143,7 +147,7 @@ static Operation *findPayer(Value value, StringAttr axis) {
       continue;
     }
     auto edge = dyn_cast<CommEdgeOpInterface>(op);
-    if (edge && isa<AllReduceOp, ReduceScatterOp>(op) &&
+    if (edge && isa<AllReduceOp, ReduceScatterOp, CombineOp>(op) &&
         llvm::is_contained(edge.getGroupAxes(), axis))
       return op;
     llvm::append_range(worklist, op->getOperands());
@@ -175,6 +179,13 @@ LogicalResult AllReduceOp::verify() {
   for (StringAttr axis : axes)
     if (!edge->in.owesOver(axis))
       return notOwed(*this, axis);
+  for (SplitAttr split : edge->in.getDims())
+    if (split && split.isRouted() &&
+        llvm::is_contained(axes, split.getLastAxis()))
+      return emitOpError("sums rows that were dispatched over ")
+             << split.getLastAxis()
+             << ": of those that a rank does not have it would add anything; "
+                "combine them";
   LayoutAttr paid = edge->in.withoutOwes(axes);
   if (paid.owesAnything() && edge->out == paid.withoutOwes(paid.getOwes())) {
     InFlightDiagnostic diag = emitOpError("pays a sum owed over ");

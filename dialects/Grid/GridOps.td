@@ -39,7 +39,8 @@ def Grid_MeshOp : Grid_Op<"mesh", [Symbol]> {
   let hasVerifier = 1;
 }
 
-// A collective over one value: the global tensor stays the same.
+// A collective over one value, or rows and what goes with them: the global
+// tensors stay the same.
 class Grid_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Grid_Op<mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<CommEdgeOpInterface>,
@@ -150,6 +151,82 @@ def Grid_BroadcastOp : Grid_CollectiveOp<"broadcast", [AllTypesMatch<["input", "
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$root, StrAttr:$axis);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `root` $root `over` $axis attr-dict `:` type($result)";
+}
+
+def Grid_DispatchOp : Grid_CollectiveOp<"dispatch"> {
+  let summary = "Sends each row to the ranks that have one of its experts.";
+  let description = [{
+    ```
+      rank 0 (experts 0, 1): a -> 0 3        rank 0: a . c
+      rank 1 (experts 2, 3): b -> 2 3   ->   rank 1: a b c
+                             c -> 1 2
+    ```
+
+    A sparse all_gather of rows, of their experts' numbers and of the weights of
+    these: the global tensors stay the same, but of each a rank gets only the
+    rows that chose one of its experts. `experts` of them are split by `block`
+    over the axis. Rows that a rank does not get are holes (`.` above): nobody
+    may read them.
+
+    Example:
+
+    ```mlir
+    %rx, %ri, %rw = grid.dispatch %x, %ids, %weights to 8 over "tp"
+       : (tensor<?x64xf32, #grid.layout<[block "tp", _]>>, tensor<?x2xi32, #grid.layout<[block "tp", _]>>,
+          tensor<?x2xf32, #grid.layout<[block "tp", _]>>)
+      -> (tensor<?x64xf32, #grid.layout<[routed(8) "tp", _]>>, tensor<?x2xi32, #grid.layout<[routed(8) "tp", _]>>,
+          tensor<?x2xf32, #grid.layout<[routed(8) "tp", _]>>)
+    ```
+
+    Constraints:
+    * each operand and its result have layouts and are otherwise the same tensor
+      type; ids and weights have the same shape, and as many rows as the input.
+    * the operands split their rows alike, last over the axis, by a partition,
+      and owe nothing over it.
+    * the results' rows are `routed` over the axis to so many experts in place of
+      that split; they are otherwise laid out as the operands.
+    * whatever reads a result takes routed rows (see `FactorModel::routing`).
+  }];
+  let arguments = (ins AnyRankedTensor:$input, RankedTensorOf<[I64, I32]>:$ids,
+                       RankedTensorOf<[AnyFloat]>:$weights, I64Attr:$experts, StrAttr:$axis);
+  let results = (outs AnyRankedTensor:$routed, RankedTensorOf<[I64, I32]>:$routed_ids,
+                      RankedTensorOf<[AnyFloat]>:$routed_weights);
+  let assemblyFormat = "operands `to` $experts `over` $axis attr-dict `:` functional-type(operands, results)";
+}
+
+def Grid_CombineOp : Grid_CollectiveOp<"combine"> {
+  let summary = "Sends what the experts made of each row back to its rank, and adds it up.";
+  let description = [{
+    ```
+      rank 0: a0 .  c0        rank 0: a0+a1
+      rank 1: a1 b1 c1   ->   rank 1: b1     c0+c1
+    ```
+
+    A sparse reduce_scatter of rows: it pays the sum over the ranks that a row
+    was dispatched to. `ids` are the rows' experts as they were before the
+    dispatch: by them a rank knows whom its rows come back from.
+
+    Example:
+
+    ```mlir
+    %y = grid.combine %e by %ids over "tp" {site = "layer.0.experts"}
+       : (tensor<?x64xf32, #grid.layout<[routed(8) "tp", _] owes "tp">>, tensor<?x2xi32, #grid.layout<[block "tp", _]>>)
+      -> tensor<?x64xf32, #grid.layout<[block "tp", _]>>
+    ```
+
+    Constraints:
+    * operand and result have layouts and are otherwise the same tensor type.
+    * the operand's rows are `routed` over the axis last, and it owes a sum over
+      it.
+    * the result's rows are split as those of the ids, over the axis last; it
+      owes no sum over it and is otherwise laid out as the operand.
+    * the operand is computed from rows that a `grid.dispatch` over the axis sent
+      by these very ids.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, RankedTensorOf<[I64, I32]>:$ids, StrAttr:$axis,
+                       OptionalAttr<StrAttr>:$site);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `by` $ids `over` $axis attr-dict `:` functional-type(operands, results)";
 }
 
 def Grid_SliceOp : Grid_Op<"slice", [Pure,

@@ -86,9 +86,13 @@ bool SplitAttr::isPartOf(SplitAttr outer) const {
   return withoutLast() == outer;
 }
 
+bool SplitAttr::isRouted() const {
+  return getChain().back().getKind() == PartitionKind::Routed;
+}
+
 static bool takesArgument(PartitionKind kind) {
   return kind == PartitionKind::Cyclic || kind == PartitionKind::Readers ||
-         kind == PartitionKind::FirstReaders;
+         kind == PartitionKind::FirstReaders || kind == PartitionKind::Routed;
 }
 
 /// Parts of parts have an order of their own.
@@ -124,7 +128,9 @@ LogicalResult SplitAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (!follows || follows.getUnit() != 1)
     return emitError() << "a split is followed by " << next
                        << ", expected a split without a unit of its own";
-  if (!canBeChained(kind) || !canBeChained(follows.getKind()))
+  bool canFollow = canBeChained(follows.getKind()) ||
+                   follows.getKind() == PartitionKind::Routed;
+  if (!canBeChained(kind) || !canFollow)
     return emitError() << "'" << stringifyPartitionKind(kind)
                        << "' is followed by '"
                        << stringifyPartitionKind(follows.getKind())
@@ -157,8 +163,8 @@ static SplitAttr parseSplit(AsmParser &parser) {
     if (!kind) {
       parser.emitError(wordLoc)
           << "unknown partition kind '" << word
-          << "', expected block, zigzag, cyclic, owner, readers or "
-             "first_readers";
+          << "', expected block, zigzag, cyclic, owner, readers, "
+             "first_readers or routed";
       return {};
     }
     Part &part = parts.emplace_back();
@@ -239,6 +245,8 @@ layline::Partition layline::grid::toPartition(SplitAttr split) {
     return layline::Partition::readers(split.getArgument());
   case PartitionKind::FirstReaders:
     return layline::Partition::firstReaders(split.getArgument());
+  case PartitionKind::Routed:
+    return layline::Partition::routed(split.getArgument());
   }
   return layline::Partition::block();
 }
@@ -299,6 +307,9 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (unsigned i = 0, e = dims.size(); i < e; ++i) {
     if (!dims[i])
       continue;
+    if (dims[i].isRouted() && (i != 0 || dims[i].getUnit() != 1))
+      return emitError() << "dimension " << i << " is split as " << dims[i]
+                         << ": only rows, dimension 0, are routed, one by one";
     for (SplitAttr split : dims[i].getChain())
       for (unsigned j = i + 1; j < e; ++j)
         if (dims[j] && dims[j].isOver(split.getAxis()))
@@ -327,7 +338,8 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                             "found "
                          << owes[i - 1] << " before " << owes[i];
     for (unsigned d = 0; d < dims.size(); ++d)
-      if (dims[d] && dims[d].isOver(owes[i]))
+      if (dims[d] && dims[d].isOver(owes[i]) &&
+          !(dims[d].isRouted() && dims[d].getLastAxis() == owes[i]))
         return emitError() << "axis " << owes[i] << " splits dimension " << d
                            << " and cannot owe a sum at the same time";
   }

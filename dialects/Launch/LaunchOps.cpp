@@ -152,7 +152,7 @@ static LogicalResult verifyWithin(RangeOp op) {
   while (inner.getWithin()) {
     auto outer = plan.lookupSymbol<RangeOp>(*inner.getWithin());
     if (!outer || !outer->isBeforeInBlock(inner) ||
-        hasQueryHeads(outer.getKind()))
+        hasQueryHeads(outer.getKind()) || outer.getKind() == RangeKind::Routed)
       return op.emitOpError("is within ")
              << inner.getWithinAttr()
              << ", expected a partition defined before";
@@ -174,6 +174,11 @@ LogicalResult RangeOp::verify() {
     return emitOpError("is over \"")
            << getAxis() << "\", which is no axis of the mesh";
   bool ofHeads = hasQueryHeads(getKind());
+  if (getKind() == RangeKind::Routed) {
+    if (!getOf() || static_cast<int64_t>(*getOf()) < 1)
+      return emitOpError("routes rows, expected 'of' as the number of experts");
+    return success();
+  }
   auto extent = dyn_cast<IntegerAttr>(getExtent());
   bool fits = getOf() && extent && extent.getInt() > 0 &&
               static_cast<int64_t>(*getOf()) > 0 &&

@@ -109,8 +109,8 @@ def Launch_RangeOp : Launch_PlanSymbol<"range"> {
     Constraints:
     * extent, begin and size are closed expressions.
     * the axis is an axis of the mesh.
-    * `of` is given for `readers` and `first_readers` only, as a multiple of the
-      extent.
+    * `of` is given for `readers` and `first_readers`, as a multiple of the
+      extent, and for `routed`, as the number of experts; else it is not.
     * `interleave` is given for `cyclic` only, at least 1.
     * zigzag has two segments, the others one; only those of cyclic are strided.
     * `within` names a range over another axis, defined before, and the extent

@@ -32,7 +32,8 @@ def Launch_BufferClass : Launch_Enum<"BufferClass", "Who touches a buffer", [
 def Launch_RangeKind : Launch_Enum<"RangeKind", "How a range deals out its items", [
   I32EnumAttrCase<"Block", 0, "block">, I32EnumAttrCase<"Readers", 1, "readers">,
   I32EnumAttrCase<"Zigzag", 2, "zigzag">, I32EnumAttrCase<"Cyclic", 3, "cyclic">,
-  I32EnumAttrCase<"FirstReaders", 4, "first_readers">]>;
+  I32EnumAttrCase<"FirstReaders", 4, "first_readers">,
+  I32EnumAttrCase<"Routed", 5, "routed">]>;
 
 def Launch_Plane : Launch_Enum<"Plane", "What a cache keeps for each token", [
   I32EnumAttrCase<"Key", 0, "key">, I32EnumAttrCase<"Value", 1, "value">,
@@ -63,6 +64,7 @@ def Launch_StepKind : Launch_Enum<"StepKind", "What a step does: the kinds of pl
   I32EnumAttrCase<"Softcap", 27, "softcap">,
   I32EnumAttrCase<"RowSquares", 28, "row_squares">, I32EnumAttrCase<"NormBy", 29, "norm_by">,
   I32EnumAttrCase<"Quantize", 30, "quantize">,
-  I32EnumAttrCase<"Dequantize", 31, "dequantize">]>;
+  I32EnumAttrCase<"Dequantize", 31, "dequantize">,
+  I32EnumAttrCase<"Dispatch", 32, "dispatch">, I32EnumAttrCase<"Combine", 33, "combine">]>;
 
 #endif // LAYLINE_LAUNCH_TYPES

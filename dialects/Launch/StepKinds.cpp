@@ -51,7 +51,8 @@ static constexpr StringLiteral kColumns = "columns", kRouting = "routing",
                                kLatent = "latent_attention",
                                kSoftcap = "softcap",
                                kRowStatistics = "row_statistics",
-                               kQuantized = "quantized_rows";
+                               kQuantized = "quantized_rows",
+                               kExpertParallel = "expert_parallel";
 
 static constexpr auto kInteger = Element::Integer;
 static constexpr auto kAny = Element::Any;
@@ -169,6 +170,17 @@ static std::array<StepKindInfo, getMaxEnumValForStepKind() + 1> makeTable() {
        !collective,
        !isExtern,
        kQuantized},
+      {{input, in("ids", kInteger), in("weights"), output,
+        out("output_ids", kInteger), out("output_weights")},
+       {group, range, {"experts", A::Integer}},
+       collective,
+       !isExtern,
+       kExpertParallel},
+      {{input, in("ids", kInteger), output},
+       {group, range, {"experts", A::Integer}},
+       collective,
+       !isExtern,
+       kExpertParallel},
   }};
 }
 

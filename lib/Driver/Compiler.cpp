@@ -112,6 +112,12 @@ bool Compiler::checkRequest() {
                (request.tp > 1 ? " or " + Twine(request.tp) : Twine()) +
                ": experts are shared out over all ranks of --tp or none, "
                "groups of them would need a second axis");
+  bool isKnown =
+      llvm::is_contained({"auto", "gathered", "dispatched"}, request.experts);
+  if (!isKnown || (request.experts == "dispatched" && request.ep == 1))
+    return bad("--experts: found '" + Twine(request.experts) + "'" +
+               (isKnown ? " without --ep" : "") +
+               ", expected auto, gathered, or with --ep dispatched");
   if (!parseContextSplit(request.cpSplit))
     return bad("--cp-split: found '" + request.cpSplit +
                "', expected zigzag, contiguous, interleave or interleave:I "
@@ -293,8 +299,9 @@ bool Compiler::explain() {
     tokens.assign(all.begin(), all.end());
   }
   for (const std::string &name : request.explain) {
-    std::optional<std::string> text = layline::explain(
-        findPlaced(*module), *model, request.fuse, name, tokens, error);
+    std::optional<std::string> text =
+        layline::explain(findPlaced(*module), *model, request.fuse,
+                         request.experts, name, tokens, error);
     if (!text)
       return fail(CompileStatus::Malformed, "--explain: " + error);
     result.explanation += *text + wholeWeights->explain(name);
@@ -351,6 +358,7 @@ void Compiler::run() {
   planning.minTokens = request.minTokens;
   planning.maxTokens = request.maxTokens;
   planning.boundaries = request.boundaries;
+  planning.experts = request.experts;
   planning.launch = request.launch;
   planning.calibration = request.calibration;
   planning.kernels = request.kernels;

@@ -31,6 +31,7 @@ void layline::buildPlanningPipeline(OpPassManager &manager,
   variants.minTokens = options.minTokens;
   variants.maxTokens = options.maxTokens;
   variants.boundaries = options.boundaries;
+  variants.experts = options.experts;
   variants.fuse = options.fuse;
   variants.launch = options.launch;
   variants.calibration = options.calibration;

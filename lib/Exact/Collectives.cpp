@@ -7,7 +7,8 @@ using namespace layline::exact;
 
 bool exact::isCollective(OpKind kind) {
   return kind == OpKind::AllReduce || kind == OpKind::ReduceScatter ||
-         kind == OpKind::AllGather || kind == OpKind::Broadcast;
+         kind == OpKind::AllGather || kind == OpKind::Broadcast ||
+         isRouting(kind);
 }
 
 static Digest keyOf(const char *what, const std::vector<Tensor> &inputs) {

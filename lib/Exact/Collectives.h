@@ -17,6 +17,15 @@ void runCollective(KernelCall &call, const std::vector<int64_t> &group,
                    const std::vector<Tensor> &inputs,
                    std::vector<Tensor> &outputs);
 
+/// Whether the collective moves rows to the ranks of their experts or back.
+bool isRouting(OpKind kind);
+
+/// Runs such a collective; `inputs` are by operand and member, `outputs` by
+/// result and member.
+void runRouting(KernelCall &call, const std::vector<int64_t> &group,
+                const std::vector<std::vector<Tensor>> &inputs,
+                std::vector<std::vector<Tensor>> &outputs);
+
 } // namespace layline::exact
 
 #endif // LAYLINE_LIB_EXACT_COLLECTIVES_H

@@ -39,7 +39,7 @@ private:
   int64_t ranks;
   std::vector<RankValue> values;
   /// Results of the op that runs, by result and rank.
-  std::vector<Tensor> results[2];
+  std::vector<Tensor> results[3];
   /// Results of the op on the ranks before.
   std::vector<std::pair<Digest, Tensor>> recent;
   size_t nextRecent = 0;
@@ -147,22 +147,31 @@ bool Interpreter::Executor::runTogether(KernelCall &call) {
   for (call.rank = 0; call.rank < ranks; ++call.rank)
     if (!check(prepared.ops[call.opIndex], call))
       return fail(call);
-  std::vector<Tensor> inputs, outputs;
+  std::vector<std::vector<Tensor>> inputs(call.op.operands.size()),
+      outputs(call.op.results.size());
   for (int64_t first = 0; first < ranks; ++first) {
     if (results[0][first])
       continue; // as a member of an earlier one's group
     std::vector<int64_t> group = program.group(first, call.attrs().axes);
-    inputs.clear();
-    for (int64_t member : group)
-      inputs.push_back(values[call.op.operands[0]]->ranks[member]);
-    runCollective(call, group, inputs, outputs);
+    for (size_t operand = 0; operand < inputs.size(); ++operand) {
+      inputs[operand].clear();
+      for (int64_t member : group)
+        inputs[operand].push_back(
+            values[call.op.operands[operand]]->ranks[member]);
+    }
+    if (isRouting(call.op.kind))
+      runRouting(call, group, inputs, outputs);
+    else
+      runCollective(call, group, inputs[0], outputs[0]);
     if (!call.fault.empty())
       return fail(call);
     for (size_t member = 0; member < group.size(); ++member) {
       call.rank = group[member];
-      results[0][call.rank] = outputs[member];
-      if (!checkResult(call, 0))
-        return fail(call);
+      for (size_t result = 0; result < outputs.size(); ++result) {
+        results[result][call.rank] = outputs[result][member];
+        if (!checkResult(call, result))
+          return fail(call);
+      }
     }
   }
   return true;

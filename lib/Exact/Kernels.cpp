@@ -253,6 +253,8 @@ void exact::runKernel(KernelCall &call) {
   case OpKind::ReduceScatter:
   case OpKind::AllGather:
   case OpKind::Broadcast:
+  case OpKind::Dispatch:
+  case OpKind::Combine:
     return call.fail("a collective is no op of one rank");
   }
 }

@@ -71,6 +71,9 @@ bool isVisible(const Attributes &attrs, int64_t query, int64_t key);
 /// The row number that a selection has where it selects none.
 constexpr Element kNoRow = kPrime - 1;
 
+/// The id of an expert where a row was not dispatched to.
+constexpr Element kNoExpert = kPrime - 1;
+
 /// Runs an op that is no collective.
 void runKernel(KernelCall &call);
 

@@ -144,10 +144,12 @@ void exact::routerKernel(KernelCall &call) {
   call.set({rows, taken}, std::move(weights), 1);
 }
 
-/// Whether every id is one that is run of operand `stack`.
+/// Whether every id is one that is run of operand `stack`. Rows that were not
+/// dispatched to the rank have none.
 static bool areExperts(KernelCall &call, const LocalTensor &ids, int stack) {
   for (int64_t i = 0; i < ids.count(); ++i)
-    if (!isSampled(call, call.op.operands[stack], ids.data()[i])) {
+    if (ids.data()[i] != kNoExpert &&
+        !isSampled(call, call.op.operands[stack], ids.data()[i])) {
       call.fail("id " + std::to_string(ids.data()[i]) + " of row " +
                 std::to_string(i / ids.dim(1)) + " is no expert");
       return false;
@@ -178,7 +180,14 @@ void exact::expertsKernel(KernelCall &call) {
   };
   LocalTensor::Data data(rows * out);
   std::vector<Element> inner(features);
-  for (int64_t t = 0; t < rows; ++t)
+  for (int64_t t = 0; t < rows; ++t) {
+    // Of a row that is not there comes what is none: whoever reads it differs.
+    if (slots > 0 && ids.data()[t * slots] == kNoExpert) {
+      for (int64_t o = 0; o < out; ++o)
+        data[t * out + o] =
+            Hasher("no row").add(x.digest).add(uint64_t(t * out + o)).element();
+      continue;
+    }
     for (int64_t k = 0; k < slots; ++k) {
       // Experts of other ranks are skipped: the result owes the sum.
       int64_t e = experts.find(int64_t(ids.data()[t * slots + k]));
@@ -201,6 +210,7 @@ void exact::expertsKernel(KernelCall &call) {
             add(data[t * out + o], mul(weights.data()[t * slots + k], y));
       }
     }
+  }
   call.set({rows, out}, std::move(data));
 }
 

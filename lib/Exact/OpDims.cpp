@@ -50,6 +50,10 @@ Arity arityOf(OpKind kind) {
     return {6, 8, 1};
   case OpKind::AddExpertBias:
     return {4, 4, 1};
+  case OpKind::Dispatch:
+    return {3, 3, 3};
+  case OpKind::Combine:
+    return {2, 2, 1};
   case OpKind::Add:
   case OpKind::Mul:
   case OpKind::ConcatColumns:
@@ -105,6 +109,7 @@ private:
   void quantize(int input, int values, int scales);
   void columns(const std::vector<int> &parts, int whole, int64_t begin);
   void redistribution();
+  void routing();
   void relabel();
 
   const Program &program;
@@ -398,6 +403,31 @@ void Describer::redistribution() {
           changesDim ? std::optional<unsigned>(op.attrs.dim) : std::nullopt);
 }
 
+/// Rows that go to the ranks of their experts, or come back from them.
+void Describer::routing() {
+  bool isDispatch = op.kind == OpKind::Dispatch;
+  if (op.attrs.axes.size() != 1 || op.attrs.axes[0] >= program.axes.size())
+    return fail("it is not over one axis of the mesh");
+  if (op.attrs.experts < 1)
+    return fail("there are no experts to send rows to");
+  for (int tensor = 0; tensor < int(op.operands.size()); ++tensor)
+    if (!haveRanks({{tensor, 2}}))
+      return;
+  for (int tensor = 0; tensor < int(op.results.size()); ++tensor)
+    sameAll(tensor, -1 - tensor, /*changed=*/0u);
+  // Before the dispatch ids and weights are there as the rows are, behind the
+  // combine the rows as the ids.
+  if (isDispatch) {
+    same({0, 0}, {1, 0});
+    same({0, 0}, {2, 0});
+    same({1, 1}, {2, 1});
+    same({kResult, 0}, {kSecondResult, 0});
+    same({kResult, 0}, {kSecondResult - 1, 0});
+  } else {
+    same({kResult, 0}, {1, 0});
+  }
+}
+
 /// Of the same global tensor the dimensions stay what they are; as another
 /// tensor it is any data.
 void Describer::relabel() {
@@ -508,6 +538,10 @@ OpDims Describer::describe() {
   case OpKind::AllGather:
   case OpKind::Broadcast:
     redistribution();
+    break;
+  case OpKind::Dispatch:
+  case OpKind::Combine:
+    routing();
     break;
   case OpKind::Relabel:
     relabel();

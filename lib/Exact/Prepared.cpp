@@ -49,7 +49,7 @@ Digest signatureOf(const Program &program, const Op &op) {
        {attrs.layer, int64_t(attrs.isCausal), attrs.window.value_or(-1),
         attrs.topK, int64_t(attrs.renormalize), attrs.groups,
         attrs.chosenGroups, attrs.begin, attrs.width, int64_t(attrs.dim),
-        attrs.root})
+        attrs.root, attrs.experts})
     hasher.add(uint64_t(number));
   return hasher.digest();
 }

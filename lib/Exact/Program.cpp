@@ -19,6 +19,7 @@ static bool canSplit(const Partition &partition, int64_t items) {
            (partition.argument >= items && partition.argument % items == 0);
   case Partition::Kind::Block:
   case Partition::Kind::Zigzag:
+  case Partition::Kind::Routed:
     return true;
   }
   return false;
@@ -89,6 +90,8 @@ const char *exact::kindName(OpKind kind) {
                                       "reduce_scatter",
                                       "all_gather",
                                       "broadcast",
+                                      "dispatch",
+                                      "combine",
                                       "relabel"};
   return names[static_cast<unsigned>(kind)];
 }

@@ -63,7 +63,8 @@ PlanTables::getRange(Location loc, grid::SplitAttr split, int64_t size) {
   entry = FlatSymbolRefAttr::get(plan.getContext(), name);
   make<RangeOp>(Ranges, loc, name, *kind, axis,
                 launch::toAttribute(plan.getContext(), items),
-                last.hasQueryHeads() ? argument : IntegerAttr(),
+                last.hasQueryHeads() || last.isRouted() ? argument
+                                                        : IntegerAttr(),
                 *kind == RangeKind::Cyclic ? argument : IntegerAttr(), within,
                 toAttribute(segments));
   return entry;

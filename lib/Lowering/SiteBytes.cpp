@@ -1,5 +1,8 @@
 //===- SiteBytes.cpp - what a rank sends for each site --------------------===//
 #include "SiteBytes.h"
+#include "dialects/Decoder/Routers.h"
+#include "layline/Cost/Routing.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace layline;
@@ -68,6 +71,9 @@ void SiteBytes::alias(Value result, Value value) {
 LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
                                   StringAttr step) {
   auto [entry, isNew] = byId.try_emplace(id, sites.size());
+  if (!isNew && sites[entry->second].combines &&
+      isa<grid::ReduceScatterOp>(sum))
+    return addBeside(sum, sites[entry->second]);
   if (!isNew)
     return sum->emitOpError("pays the sum of the site ")
            << id << ", which another op has paid";
@@ -109,6 +115,82 @@ LogicalResult SiteBytes::visitSum(Operation *sum, StringAttr id,
   return success();
 }
 
+/// Rows that are added to what comes back from experts.
+LogicalResult SiteBytes::addBeside(Operation *sum, Site &site) {
+  auto scatter = cast<grid::ReduceScatterOp>(sum);
+  auto tensor = cast<RankedTensorType>(scatter.getInput().getType());
+  unsigned dim = scatter.getDim();
+  FailureOr<Parts> parts =
+      getParts(sum->getLoc(), tables, tensor, dim,
+               grid::getLayout(scatter.getType()).getDims()[dim]);
+  if (failed(parts))
+    return failure();
+  site.after += getWireBytes(WireCollective::ReduceScatter, parts->total,
+                             parts->part, parts->ranks);
+  return success();
+}
+
+static int64_t getRowBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t bytes = launch::getElementBytes(tensor.getElementType());
+  for (int64_t size : tensor.getShape().drop_front())
+    bytes *= size;
+  return bytes;
+}
+
+/// Out and back: which rows is only known at run time, so the bytes are those
+/// expected of uniform routing.
+LogicalResult SiteBytes::visitCombine(grid::CombineOp combine, StringAttr id,
+                                      StringAttr step) {
+  auto tensor = cast<RankedTensorType>(combine.getResult().getType());
+  FailureOr<Parts> parts = getParts(combine.getLoc(), tables, tensor, 0,
+                                    grid::getLayout(tensor).getDims()[0]);
+  if (failed(parts))
+    return failure();
+  grid::SplitAttr routed =
+      grid::getLayout(combine.getInput().getType()).getDims()[0];
+  RoutingShape shape{
+      routed.getChain().back().getArgument(),
+      cast<RankedTensorType>(combine.getIds().getType()).getDimSize(1)};
+  if (decoder::RouterOp router = decoder::findRouter(combine.getIds())) {
+    shape.groups = router.getGroups().value_or(0);
+    shape.chosenGroups = router.getChosenGroups().value_or(0);
+  }
+  // Of the ranks that a row goes to its own is one in P.
+  double others = getExpectedHits(shape, parts->ranks) *
+                  static_cast<double>(parts->ranks - 1) /
+                  static_cast<double>(parts->ranks);
+  int64_t rowBytes =
+      getRowBytes(tensor) + getRowBytes(combine.getIds().getType());
+  if (Operation *experts = combine.getInput().getDefiningOp())
+    for (Value operand : experts->getOperands())
+      if (auto dispatch = operand.getDefiningOp<grid::DispatchOp>())
+        rowBytes = getRowBytes(tensor) +
+                   getRowBytes(dispatch.getInput().getType()) +
+                   getRowBytes(dispatch.getIds().getType()) +
+                   getRowBytes(dispatch.getWeights().getType());
+  FailureOr<Expr> rows =
+      ::getExtent(combine.getLoc(), tables, tensor.getDimSize(0),
+                  grid::getLayout(tensor).getDims()[0]);
+  if (failed(rows))
+    return failure();
+  Expr sent =
+      *rows * Expr(std::llround(others * static_cast<double>(rowBytes)));
+  auto [entry, isNew] = byId.try_emplace(id, sites.size());
+  if (isNew)
+    sites.push_back({id, step, combine.getAxisAttr(), {}, {}});
+  Site &site = sites[entry->second];
+  // A part of the same sum may have been scattered before.
+  site.step = step;
+  site.combines = true;
+  site.axis = combine.getAxisAttr();
+  site.before = getWireBytes(WireCollective::AllReduce, parts->total,
+                             parts->part, parts->ranks);
+  site.after += WireBytes{sent, sent};
+  rowsOf[combine.getResult()] = entry->second;
+  return success();
+}
+
 LogicalResult SiteBytes::visitGather(grid::AllGatherOp gather) {
   auto rows = rowsOf.find(gather.getInput());
   // Gathers over other axes are there with and without a rewrite.
@@ -126,9 +208,12 @@ LogicalResult SiteBytes::visitGather(grid::AllGatherOp gather) {
 }
 
 LogicalResult SiteBytes::visit(Operation *op, StringAttr step) {
-  if (auto id = op->getAttrOfType<StringAttr>("site"))
+  if (auto id = op->getAttrOfType<StringAttr>("site")) {
+    if (auto combine = dyn_cast<grid::CombineOp>(op))
+      return visitCombine(combine, id, step);
     if (isa<grid::CommEdgeOpInterface>(op))
       return visitSum(op, id, step);
+  }
   if (auto gather = dyn_cast<grid::AllGatherOp>(op))
     return visitGather(gather);
   // Rows go on through whatever keeps them apart.

@@ -35,6 +35,9 @@ public:
     /// A sum over several axes at once: the format's ranges cannot say its
     /// parts.
     bool hasBytes = true;
+    /// Rows come back from experts; others may be scattered beside them, with
+    /// which they had one sum before.
+    bool combines = false;
   };
   /// Null if the program has no such site.
   const Site *find(mlir::StringAttr id) const;
@@ -42,6 +45,9 @@ public:
 private:
   mlir::LogicalResult visitSum(mlir::Operation *sum, mlir::StringAttr id,
                                mlir::StringAttr step);
+  mlir::LogicalResult addBeside(mlir::Operation *sum, Site &site);
+  mlir::LogicalResult visitCombine(grid::CombineOp combine, mlir::StringAttr id,
+                                   mlir::StringAttr step);
   mlir::LogicalResult visitGather(grid::AllGatherOp gather);
 
   PlanTables &tables;

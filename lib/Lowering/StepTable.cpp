@@ -59,12 +59,10 @@ public:
   /// The dimension that changes hands, by the layout of the side that splits
   /// it.
   SpecBuilder &range(Value split, uint64_t dim) {
-    auto tensor = cast<RankedTensorType>(split.getType());
-    return attr("dim", static_cast<int64_t>(dim))
-        .attr("range", tables.getRange(op->getLoc(),
-                                       grid::getLayout(tensor).getDims()[dim],
-                                       tensor.getDimSize(dim)));
+    return attr("dim", static_cast<int64_t>(dim)).rangeOf(split, dim);
   }
+  /// How rows are split that are sent one by one.
+  SpecBuilder &rowRange(Value split) { return rangeOf(split, 0); }
 
   FailureOr<StepSpec> take() {
     if (isBad)
@@ -73,6 +71,13 @@ public:
   }
 
 private:
+  SpecBuilder &rangeOf(Value split, uint64_t dim) {
+    auto tensor = cast<RankedTensorType>(split.getType());
+    return attr("range", tables.getRange(op->getLoc(),
+                                         grid::getLayout(tensor).getDims()[dim],
+                                         tensor.getDimSize(dim)));
+  }
+
   Operation *op;
   PlanTables &tables;
   Builder builder;
@@ -378,6 +383,31 @@ FailureOr<StepSpec> layline::getStepSpec(Operation *op, PlanTables &tables) {
                 .with("output", op.getResult())
                 .group()
                 .attr("root", static_cast<int64_t>(op.getRoot()));
+            return true;
+          })
+          .Case([&](grid::DispatchOp op) {
+            s.kind(StepKind::Dispatch)
+                .with("input", op.getInput())
+                .with("ids", op.getIds())
+                .with("weights", op.getWeights())
+                .with("output", op.getRouted())
+                .with("output_ids", op.getRoutedIds())
+                .with("output_weights", op.getRoutedWeights())
+                .group()
+                .rowRange(op.getInput())
+                .attr("experts", static_cast<int64_t>(op.getExperts()));
+            return true;
+          })
+          .Case([&](grid::CombineOp op) {
+            grid::SplitAttr routed =
+                grid::getLayout(op.getInput().getType()).getDims()[0];
+            s.kind(StepKind::Combine)
+                .with("input", op.getInput())
+                .with("ids", op.getIds())
+                .with("output", op.getResult())
+                .group()
+                .rowRange(op.getResult())
+                .attr("experts", routed.getChain().back().getArgument());
             return true;
           })
           .Default([](Operation *) { return false; });

@@ -395,7 +395,8 @@ LogicalResult VariantVerifier::verifySites() {
     if (site.getStep() && stepById.contains(*site.getStep()))
       steps[stepById.lookup(*site.getStep())].forEachLeaf([&](StepOp leaf) {
         paysSum |= leaf.getKind() == StepKind::AllReduce ||
-                   leaf.getKind() == StepKind::ReduceScatter;
+                   leaf.getKind() == StepKind::ReduceScatter ||
+                   leaf.getKind() == StepKind::Combine;
       });
     if (!paysSum)
       return site.emitOpError("\"")

@@ -1,4 +1,5 @@
 //===- ApplyForms.cpp - ops run in the forms that were chosen -------------===//
+#include "ExpertRouting.h"
 #include "FormAttributes.h"
 #include "RowRegion.h"
 #include "layline/Placement/Passes.h"
@@ -34,6 +35,7 @@ public:
 private:
   LogicalResult run(Operation *op);
   LogicalResult setForm(Operation *op, Form form);
+  FailureOr<Value> dispatch(Operation *op, StringAttr site);
   LogicalResult take(Operation *op, unsigned operand, Form form);
   LogicalResult convert(Operation *op, unsigned result,
                         ArrayRef<OpChoice::Converted> conversions);
@@ -46,6 +48,10 @@ private:
   DenseMap<Value, Forms> forms;
   /// The place of the plain program's all_reduces, by the value they return.
   SmallVector<AllReduceOp> paid;
+  /// Of the placed program: ops whose rows can be dispatched, and the sites of
+  /// the sums that pay them and what joins them.
+  DenseSet<Operation *> routed;
+  DenseMap<Value, StringAttr> joinedSites;
 };
 
 } // namespace
@@ -146,6 +152,20 @@ LogicalResult Applier::setForm(Operation *op, Form form) {
   return success();
 }
 
+/// Each rank sends its own rows to the ranks of their experts: what comes back.
+FailureOr<Value> Applier::dispatch(Operation *op, StringAttr site) {
+  SmallVector<Value, 3> rows;
+  for (unsigned index = 0; index < 3; ++index) {
+    if (failed(take(op, index, Form::Rows)))
+      return failure();
+    rows.push_back(op->getOperand(index));
+  }
+  for (unsigned index = 3; index < op->getNumOperands(); ++index)
+    if (failed(take(op, index, Form::Whole)))
+      return failure();
+  return dispatchRows(op, rows, axis, site);
+}
+
 LogicalResult Applier::convert(Operation *op, unsigned result,
                                ArrayRef<OpChoice::Converted> conversions) {
   Value made = op->getResult(result);
@@ -223,21 +243,32 @@ LogicalResult Applier::run(Operation *op) {
         for (StringAttr site : found->second.sites)
           if (!llvm::is_contained(sites, site))
             sites.push_back(site);
-  if (failed(setForm(op, choice->form)))
-    return failure();
-  giveKernel(op, choice->kernel);
-  builder.setInsertionPointAfter(op);
+  bool isDispatched = choice->form == Form::Rows && routed.contains(op);
+  if (isDispatched) {
+    FailureOr<Value> returned =
+        dispatch(op, joinedSites.lookup(op->getResult(0)));
+    if (failed(returned))
+      return failure();
+    forms[op->getResult(0)].rows = *returned;
+    builder.setInsertionPointAfterValue(*returned);
+  } else {
+    if (failed(setForm(op, choice->form)))
+      return failure();
+    giveKernel(op, choice->kernel);
+    builder.setInsertionPointAfter(op);
+  }
   for (OpResult result : op->getResults()) {
     auto conversions = choice->results[result.getResultNumber()];
     LayoutAttr layout = getLayout(result.getType());
     // The plain program pays a sum right behind the op that owes it.
     AllReduceOp sum;
-    if (result.hasOneUse()) {
-      sum = dyn_cast<AllReduceOp>(*result.getUsers().begin());
-      if (sum && !isRowSum(sum, axis))
-        sum = {};
-    }
-    bool owes = layout && layout.owesOver(axis);
+    for (Operation *reader : result.getUsers())
+      if (auto reduce = dyn_cast<AllReduceOp>(reader);
+          reduce && isRowSum(reduce, axis))
+        sum = reduce;
+    if (!isDispatched && !result.hasOneUse())
+      sum = {};
+    bool owes = !isDispatched && layout && layout.owesOver(axis);
     if (!owes && choice->form == Form::Whole)
       continue;
     if (owes && conversions.empty() && choice->form == Form::Whole && !sum)
@@ -248,7 +279,9 @@ LogicalResult Applier::run(Operation *op) {
       entry.sites = sites;
       if (sum && sum.getSiteAttr())
         entry.sites.push_back(sum.getSiteAttr());
-    } else if (choice->form == Form::Rows) {
+      else if (StringAttr joined = joinedSites.lookup(result))
+        entry.sites.push_back(joined);
+    } else if (choice->form == Form::Rows && !isDispatched) {
       entry.rows = result;
     }
     if (failed(convert(op, result.getResultNumber(), conversions)))
@@ -266,8 +299,18 @@ LogicalResult Applier::run(Operation *op) {
 LogicalResult Applier::apply() {
   Block &body = function.getBody().front();
   SmallVector<Operation *> ops;
-  for (Operation &op : body)
+  for (Operation &op : body) {
     ops.push_back(&op);
+    if (!canDispatch(&op, axis))
+      continue;
+    routed.insert(&op);
+    SmallVector<Value> addends = {op.getResult(0)};
+    AllReduceOp sum = findRowSum(op.getResult(0), axis, [&](Operation *join) {
+      llvm::append_range(addends, join->getOperands());
+    });
+    for (Value addend : addends)
+      joinedSites[addend] = sum.getSiteAttr();
+  }
   for (Operation *op : ops) {
     if (auto reduce = dyn_cast<AllReduceOp>(op))
       if (llvm::is_contained(paid, reduce))

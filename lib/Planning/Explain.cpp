@@ -160,10 +160,13 @@ std::string Explainer::listNames() const {
   return llvm::join(names, ", ");
 }
 
-std::optional<std::string>
-layline::explain(func::FuncOp placed, const CostModel &model, bool fuse,
-                 StringRef name, ArrayRef<int64_t> tokens, std::string &error) {
-  Planner planner(placed, getAxis(placed), model, getShare(placed), fuse);
+std::optional<std::string> layline::explain(func::FuncOp placed,
+                                            const CostModel &model, bool fuse,
+                                            StringRef experts, StringRef name,
+                                            ArrayRef<int64_t> tokens,
+                                            std::string &error) {
+  Planner planner(placed, getAxis(placed), model, getShare(placed), fuse,
+                  findExpertRows(experts).value_or(ExpertRows::Auto));
   std::string text;
   llvm::raw_string_ostream os(text);
   Explainer explainer(planner, os);
@@ -182,7 +185,8 @@ std::vector<ProgramPrice> layline::priceProgram(func::FuncOp placed,
                                                 const CostModel &model,
                                                 bool fuse,
                                                 ArrayRef<int64_t> tokens) {
-  Planner planner(placed, getAxis(placed), model, getShare(placed), fuse);
+  Planner planner(placed, getAxis(placed), model, getShare(placed), fuse,
+                  ExpertRows::Auto);
   std::vector<ProgramPrice> prices;
   for (int64_t count : tokens) {
     PlanPrice plan = planner.explainPlan(planner.choose(count), count);
@@ -209,7 +213,8 @@ std::vector<ProgramPrice> layline::priceProgram(func::FuncOp placed,
 std::vector<double> layline::priceStep(func::FuncOp placed,
                                        const CostModel &model, bool fuse,
                                        ArrayRef<int64_t> tokens) {
-  const Planner planner(placed, getAxis(placed), model, getShare(placed), fuse);
+  const Planner planner(placed, getAxis(placed), model, getShare(placed), fuse,
+                        ExpertRows::Auto);
   std::vector<double> prices(tokens.size());
   parallelFor(placed.getContext(), 0, tokens.size(),
               [&](size_t i) { prices[i] = planner.priceStep(tokens[i]); });

@@ -10,9 +10,13 @@ static constexpr StringLiteral kConversionNames[kConversions] = {
 
 /// The form in which a mode makes its results; whole for ops without choice.
 static Form getForm(const FormGraph::Op &op, int mode) {
-  return op.modes.size() == 1 || op.modes[mode].results.empty()
-             ? Form::Whole
-             : op.modes[mode].results[0];
+  const FormGraph::Mode &forms = op.modes[mode];
+  if (op.modes.size() == 1 || forms.results.empty())
+    return Form::Whole;
+  // What begins to owe here is run on all rows.
+  bool beginsToOwe = forms.results[0] == Form::Owed &&
+                     !llvm::is_contained(forms.operands, Form::Owed);
+  return beginsToOwe ? Form::Whole : forms.results[0];
 }
 
 void layline::annotate(const FormProgram &program, const FormChoice &choice,

@@ -28,6 +28,9 @@ bool PieceFinder::mayJoin(int number, const Region &region) const {
   const FormGraph::Op &op = graph.ops[number];
   if (!canSplit(op) || !program.getTraffic(number).gemms.empty())
     return false;
+  // An addition of what owes is none of what a kernel does with a sum.
+  if (!region.byRows && op.modes[0].results[0] == Form::Owed)
+    return false;
   int producer = graph.values[region.root].producer;
   for (int value : op.operands) {
     bool isInside =
@@ -286,7 +289,7 @@ void PieceFinder::addGroups(int root) {
   SmallVector<int> products;
   bool isReadWhole = false;
   for (int reader : graph.values[root].readers) {
-    if (!canSplit(graph.ops[reader]))
+    if (!canSplit(graph.ops[reader]) || program.getRouting(reader))
       isReadWhole = true;
     else if (!program.getTraffic(reader).gemms.empty())
       products.push_back(reader);
@@ -350,6 +353,9 @@ void PieceFinder::find() {
     for (bool byRows : {false, true})
       if (isSum || isProduct)
         addRegions(value, isSum, byRows);
+    // What comes back by rows needs no sum.
+    if (isSum && canSplit(producer))
+      addRegions(value, /*isSum=*/false, /*byRows=*/true);
     addGroups(value);
   }
   // By anchor; pieces of one anchor as they were found.

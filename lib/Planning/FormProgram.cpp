@@ -1,9 +1,11 @@
 //===- FormProgram.cpp - a placed program as a form graph -----------------===//
 #include "FormProgram.h"
+#include "ExpertRouting.h"
 #include "FormPieces.h"
 #include "RowRegion.h"
 #include "layline/Planning/Passes.h"
 #include "layline/Support/PlaceName.h"
+#include <cmath>
 #include <map>
 
 using namespace mlir;
@@ -52,8 +54,8 @@ static bool isWeight(Value value) {
 
 std::string Traffic::Gemm::getKey() const {
   std::string key;
-  for (int64_t number :
-       {n, k, int64_t(weightBytes), int64_t(activationBytes), stacked, chosen})
+  for (int64_t number : {n, k, int64_t(weightBytes), int64_t(activationBytes),
+                         stacked, chosen, total})
     key += std::to_string(number) + ",";
   return key;
 }
@@ -94,7 +96,8 @@ Traffic layline::getTraffic(MeshOp mesh, Operation *op) {
             1, countElements(mesh, tensor, 0) /
                    std::max<int64_t>(1, countElements(mesh, tensor, 1)));
         gemm.n /= gemm.stacked;
-        gemm.chosen = std::min(choices, gemm.stacked);
+        gemm.total = std::max(gemm.stacked, tensor.getDimSize(0));
+        gemm.chosen = std::min(choices, gemm.total);
       }
       traffic.gemms.push_back(gemm);
     } else {
@@ -102,6 +105,16 @@ Traffic layline::getTraffic(MeshOp mesh, Operation *op) {
     }
   }
   return traffic;
+}
+
+std::optional<ExpertRows> layline::findExpertRows(StringRef name) {
+  if (name == "auto")
+    return ExpertRows::Auto;
+  if (name == "gathered")
+    return ExpertRows::Gathered;
+  if (name == "dispatched")
+    return ExpertRows::Dispatched;
+  return std::nullopt;
 }
 
 int64_t layline::getWeightBytes(MeshOp mesh, RankedTensorType type) {
@@ -117,11 +130,14 @@ Estimate layline::getRunEstimate(const CostModel &model, const Traffic &traffic,
                            traffic.writePerRow * rows);
   Estimate sum;
   for (auto [index, gemm] : llvm::enumerate(traffic.gemms)) {
-    // Rows spread evenly over the weights that any of them meets.
-    int64_t met = std::min(gemm.stacked, rows * gemm.chosen);
-    Estimate one = model.gemm(
-        llvm::divideCeil(rows * gemm.chosen, std::max<int64_t>(1, met)),
-        gemm.n * met, gemm.k, gemm.weightBytes, gemm.activationBytes);
+    // Rows spread evenly over the weights that any of them meets; a rank's part
+    // of all of these meets that part of their choices.
+    int64_t met = llvm::divideCeil(rows * gemm.chosen * gemm.stacked,
+                                   std::max<int64_t>(1, gemm.total));
+    int64_t read = std::min(gemm.stacked, met);
+    Estimate one = model.gemm(llvm::divideCeil(met, std::max<int64_t>(1, read)),
+                              gemm.n * read, gemm.k, gemm.weightBytes,
+                              gemm.activationBytes);
     sum = index == 0 ? one : sum + one;
   }
   return sum;
@@ -143,9 +159,18 @@ public:
 
 private:
   void addOp(Operation *op);
+  void addRest(Operation *op, FormGraph::Op entry, std::string key,
+               Traffic traffic, std::optional<RoutedRows> routed = {});
+  void findJoins();
+  bool addRoutedOp(Operation *op);
+  bool addJoin(Operation *op);
   void addValue(Value value, SmallVectorImpl<int> &results);
   /// The sum that pays what this op's result owes, if it is one of rows.
   AllReduceOp getSum(Value value) const;
+  /// An addend of a sum that what dispatched rows come back as may join.
+  bool isJoined(Value value) const {
+    return value.hasOneUse() && joins.contains(*value.getUsers().begin());
+  }
   std::optional<FormGraph::Mode>
   getOwedMode(Operation *op, ArrayRef<unsigned> rows, ArrayRef<int> operands);
   void collectSites(Operation *op, int number);
@@ -158,6 +183,8 @@ private:
   MeshOp mesh;
   llvm::StringMap<int> classes;
   int64_t layer = -1;
+  /// Additions of what experts give to what else owes, before one sum.
+  llvm::SmallPtrSet<Operation *, 8> joins;
 };
 
 int FormProgram::Builder::intern(std::string key) {
@@ -180,11 +207,13 @@ void FormProgram::Builder::addValue(Value value,
   program.sites.emplace_back();
   program.rowBytes.push_back(bytes);
   program.valueNumbers[value] = number;
-  if (AllReduceOp sum = getSum(value)) {
-    if (StringAttr site = sum.getSiteAttr())
-      program.sites.back().push_back(site);
+  AllReduceOp sum = getSum(value);
+  if (sum)
     program.valueNumbers[sum.getResult()] = number;
-  }
+  else if (isJoined(value))
+    sum = findRowSum(value, axis);
+  if (sum && sum.getSiteAttr())
+    program.sites.back().push_back(sum.getSiteAttr());
   results.push_back(number);
 }
 
@@ -246,10 +275,77 @@ void FormProgram::Builder::collectSites(Operation *op, int number) {
   }
 }
 
+void FormProgram::Builder::findJoins() {
+  for (Operation &op : function.getBody().front())
+    if (canDispatch(&op, axis))
+      findRowSum(op.getResult(0), axis,
+                 [&](Operation *join) { joins.insert(join); });
+}
+
+static std::vector<Form> repeat(size_t count, Form form) {
+  return std::vector<Form>(count, form);
+}
+
+/// Experts: on all rows, with a sum behind them, or on rows that are sent to
+/// them and come back. They multiply the same rows either way.
+bool FormProgram::Builder::addRoutedOp(Operation *op) {
+  if (!canDispatch(op, axis))
+    return false;
+  FormGraph::Op entry;
+  RoutedRows routed;
+  for (Value operand : op->getOperands().take_front(3)) {
+    routed.rowBytes += getBytesPerRow(mesh, operand.getType());
+    if (int value = program.findValue(operand); value >= 0)
+      entry.operands.push_back(value);
+  }
+  routed.returnedBytes = getBytesPerRow(mesh, op->getResult(0).getType());
+  RoutingShape shape = getRoutingShape(op);
+  routed.hits = getExpectedHits(shape, program.ranks);
+  SmallVector<int> results;
+  addValue(op->getResult(0), results);
+  entry.results.assign(results.begin(), results.end());
+  size_t count = entry.operands.size();
+  entry.modes.push_back({repeat(count, Form::Whole), {Form::Owed}});
+  entry.modes.push_back({repeat(count, Form::Rows), {Form::Rows}});
+  std::string key = "routed";
+  for (int64_t number : {routed.rowBytes, routed.returnedBytes, shape.experts,
+                         shape.chosen, shape.groups, shape.chosenGroups})
+    key += " " + std::to_string(number);
+  addRest(op, std::move(entry), std::move(key), layline::getTraffic(mesh, op),
+          routed);
+  return true;
+}
+
+/// What comes back by rows is added to rows of the other addends; what owes to
+/// what owes.
+bool FormProgram::Builder::addJoin(Operation *op) {
+  if (!joins.contains(op))
+    return false;
+  FormGraph::Op entry;
+  for (Value operand : op->getOperands())
+    if (int value = program.findValue(operand); value >= 0)
+      entry.operands.push_back(value);
+  if (entry.operands.size() != op->getNumOperands())
+    return false;
+  SmallVector<int> results;
+  addValue(op->getResult(0), results);
+  entry.results.assign(results.begin(), results.end());
+  size_t count = entry.operands.size();
+  entry.modes.push_back({repeat(count, Form::Owed), {Form::Owed}});
+  entry.modes.push_back({repeat(count, Form::Rows), {Form::Rows}});
+  Traffic traffic = layline::getTraffic(mesh, op);
+  std::string key = "join " + std::to_string(traffic.readPerRow) + " " +
+                    std::to_string(traffic.writePerRow);
+  addRest(op, std::move(entry), std::move(key), std::move(traffic));
+  return true;
+}
+
 void FormProgram::Builder::addOp(Operation *op) {
   if (auto reduce = dyn_cast<AllReduceOp>(op))
     if (program.findValue(reduce.getInput()) >= 0 && isRowSum(reduce, axis))
       return;
+  if (addRoutedOp(op) || addJoin(op))
+    return;
   FormGraph::Op entry;
   SmallVector<unsigned, 3> rows = getRowsToSplit(*op, axis);
   std::string key = op->getName().getStringRef().str();
@@ -272,23 +368,19 @@ void FormProgram::Builder::addOp(Operation *op) {
   if (canSplitRows) {
     for (Value result : op->getResults())
       addValue(result, results);
-    auto all = [](size_t count, Form form) {
-      return std::vector<Form>(count, form);
-    };
-    entry.modes.push_back(
-        {all(numOperands, Form::Whole), all(results.size(), Form::Whole)});
-    entry.modes.push_back(
-        {all(numOperands, Form::Rows), all(results.size(), Form::Rows)});
+    for (Form form : {Form::Whole, Form::Rows})
+      entry.modes.push_back(
+          {repeat(numOperands, form), repeat(results.size(), form)});
     if (auto owed = getOwedMode(op, rows, entry.operands))
       entry.modes.push_back(*owed);
   } else {
     for (Value result : op->getResults())
-      if (getSum(result))
+      if (getSum(result) || isJoined(result))
         addValue(result, results);
     if (!readsGraph && results.empty())
       return;
-    entry.modes.push_back({std::vector<Form>(numOperands, Form::Whole),
-                           std::vector<Form>(results.size(), Form::Owed)});
+    entry.modes.push_back(
+        {repeat(numOperands, Form::Whole), repeat(results.size(), Form::Owed)});
   }
   entry.results.assign(results.begin(), results.end());
 
@@ -303,6 +395,12 @@ void FormProgram::Builder::addOp(Operation *op) {
   } else {
     key += " fixed";
   }
+  addRest(op, std::move(entry), std::move(key), std::move(traffic));
+}
+
+void FormProgram::Builder::addRest(Operation *op, FormGraph::Op entry,
+                                   std::string key, Traffic traffic,
+                                   std::optional<RoutedRows> routed) {
   entry.costClass = intern(key);
   // A layer starts a stretch.
   int64_t place = getLayer(op);
@@ -313,19 +411,23 @@ void FormProgram::Builder::addOp(Operation *op) {
   int number = graph.addOp(std::move(entry));
   program.ops.push_back(op);
   program.traffic.push_back(std::move(traffic));
+  program.routing.push_back(routed);
   program.opNumbers[op] = number;
   collectSites(op, number);
 }
 
 void FormProgram::Builder::build() {
   program.ranks = mesh ? mesh.getAxisSize(axis).value_or(1) : 1;
+  findJoins();
   llvm::StringMap<size_t> known;
   for (Operation &op : function.getBody().front()) {
     if (op.getNumOperands() == 0)
       continue;
     addOp(&op);
     int number = program.findOp(&op);
-    if (number >= 0 && graph.ops[number].modes.size() > 1)
+    // Experts multiply what they multiply in every plan.
+    if (number >= 0 && graph.ops[number].modes.size() > 1 &&
+        !program.getRouting(number))
       continue;
     Traffic traffic = layline::getTraffic(mesh, &op);
     bool isProduct = !traffic.gemms.empty();
@@ -425,6 +527,21 @@ Estimate FormProgram::getEstimate(const CostModel &model,
   // What the plan changes nothing of has no price here.
   if (op.modes.size() == 1)
     return {0, Confidence::Measured, "not in question"};
+  if (const std::optional<RoutedRows> &routed = routing[event.subject]) {
+    if (event.choice == 0)
+      return {0, Confidence::Measured, "all rows are there"};
+    // An all_to_all of what goes out on average.
+    auto send = [&](int64_t rowBytes) {
+      return model.collective(
+          Collective::AllToAll,
+          std::llround(routed->hits * static_cast<double>(rowBytes * tokens)),
+          ranks);
+    };
+    Estimate estimate = send(routed->rowBytes) + send(routed->returnedBytes);
+    estimate.confidence = Confidence::Formula;
+    estimate.source += ", bytes expected of uniform routing";
+    return estimate;
+  }
   const FormGraph::Mode &mode = op.modes[event.choice];
   bool byRows = !mode.results.empty() && mode.results[0] == Form::Rows;
   return getRunEstimate(model, traffic[event.subject],
@@ -521,6 +638,11 @@ FormCosts FormProgram::getCostsByRows() const {
     for (const FormGraph::Mode &mode : op.modes)
       modes.push_back(
           !mode.results.empty() && mode.results[0] == Form::Whole ? whole : 0);
+    // Sent out and back: two collectives.
+    if (const auto &routed = routing[costs.modes.size() - 1])
+      modes[1] =
+          2 + static_cast<double>(routed->rowBytes + routed->returnedBytes) /
+                  static_cast<double>(widest);
   }
   // By rows where any op behind the sum can be so; but a sum that is only
   // needed whole stays one all_reduce, and of two ops that read one value it is

@@ -26,6 +26,8 @@ struct Traffic {
     int weightBytes, activationBytes;
     /// Of so many weights one above another each row meets `chosen`.
     int64_t stacked = 1, chosen = 1;
+    /// With those of other ranks: a row meets that many of them in all.
+    int64_t total = 1;
 
     /// Equal for products of equal cost.
     std::string getKey() const;
@@ -44,6 +46,22 @@ struct PieceShape {
   FusedNeed need;
   std::string kernel; ///< "reduce_scatter+add+norm+all_gather"
 };
+
+/// Rows that are sent to the ranks of their experts and back.
+struct RoutedRows {
+  int64_t rowBytes = 0;      ///< of a row, its ids and its weights
+  int64_t returnedBytes = 0; ///< of what the experts make of it
+  double hits = 0;           ///< ranks that a row goes to, expected
+};
+
+/// How experts whose stack is shared out over the axis get their rows.
+enum class ExpertRows {
+  Auto,      ///< as it costs least
+  Gathered,  ///< every rank has all rows
+  Dispatched ///< each row is sent to the ranks of its experts
+};
+/// "auto", "gathered", "dispatched".
+std::optional<ExpertRows> findExpertRows(llvm::StringRef name);
 
 /// What the op reads, writes and multiplies, as one rank does it.
 Traffic getTraffic(grid::MeshOp mesh, mlir::Operation *op);
@@ -82,6 +100,16 @@ public:
   int64_t getRowBytes(int value) const { return rowBytes[value]; }
   int64_t getRowBytes(mlir::Value value) const;
   const Traffic &getTraffic(int op) const { return traffic[op]; }
+  /// Set for ops with a mode in which their rows are dispatched: the second.
+  const std::optional<RoutedRows> &getRouting(int op) const {
+    return routing[op];
+  }
+  bool hasRouting() const {
+    return llvm::any_of(routing, [](const auto &r) { return r.has_value(); });
+  }
+  bool isDispatched(int op, int mode) const {
+    return routing[op].has_value() && mode == 1;
+  }
   int addPiece(FormGraph::Piece piece, PieceShape shape);
   /// A piece that no kernel of the target does, and why.
   struct Missing {
@@ -124,6 +152,7 @@ private:
   std::vector<llvm::SmallVector<mlir::StringAttr, 1>> sites;
   std::vector<int64_t> rowBytes;
   std::vector<Traffic> traffic; ///< of each op
+  std::vector<std::optional<RoutedRows>> routing;
   /// Of ops that no choice is about, and how many are like it.
   using Counted = std::vector<std::pair<Traffic, int64_t>>;
   Counted fixed, fixedRowwise;

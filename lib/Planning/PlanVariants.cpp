@@ -55,6 +55,17 @@ LogicalResult PlanVariants::checkOptions(ModuleOp module) {
            << boundaries.getValue()
            << "\", expected auto, rows, whole, or rules up to token counts "
               "like whole:63,rows";
+  if (!findExpertRows(experts))
+    return module.emitError("experts are to be fed \"")
+           << experts.getValue() << "\", expected auto, gathered or dispatched";
+  if (experts == "dispatched" &&
+      llvm::any_of(*parseBoundaries(boundaries), [](const BoundaryRule &rule) {
+        return rule.form == "whole";
+      }))
+    return module.emitError("rows are to be dispatched to experts, but "
+                            "boundaries are \"")
+           << boundaries.getValue()
+           << "\": a program that stays as it was placed gathers them";
   if (!findLaunchMode(launch))
     return module.emitError("kernels are launched by \"")
            << launch.getValue() << "\", expected graph or eager";
@@ -76,9 +87,12 @@ FailureOr<CostModel> PlanVariants::getModel(ModuleOp module) {
 }
 
 /// "rows" or "whole" if all sums are treated alike.
-static StringRef nameBoundaries(const FormGraph &graph,
+static StringRef nameBoundaries(const FormProgram &program,
                                 const FormChoice &choice) {
+  const FormGraph &graph = program.getGraph();
   bool rows = false, whole = false;
+  for (int op = 0; op < static_cast<int>(graph.ops.size()); ++op)
+    rows |= program.isDispatched(op, choice.modes[op]);
   for (int value = 0; value < static_cast<int>(graph.values.size()); ++value) {
     rows |= choice.converts(value, Conversion::ReduceScatter);
     whole |= choice.converts(value, Conversion::AllReduce);
@@ -112,7 +126,7 @@ layline::parseBoundaries(StringRef text) {
 
 void PlanVariants::addChosen(const Planner &planner, int64_t min, int64_t max,
                              SmallVectorImpl<Range> &ranges) {
-  const FormGraph &graph = planner.getProgram().getGraph();
+  const FormProgram &program = planner.getProgram();
   Planner::Ranges found = planner.searchRanges(min, max);
   for (const TokenRange &range : found.search.ranges) {
     const FormChoice &choice = found.choices[range.choice];
@@ -121,8 +135,9 @@ void PlanVariants::addChosen(const Planner &planner, int64_t min, int64_t max,
         << "least cost of " << found.search.choices << " choices at "
         << found.search.counts << " token counts, at most "
         << llvm::format("%.2f", 100 * range.regret) << " % above the best";
-    ranges.push_back({range.min, range.max, nameBoundaries(graph, choice).str(),
-                      std::move(reason), choice, /*isAuto=*/true});
+    ranges.push_back({range.min, range.max,
+                      nameBoundaries(program, choice).str(), std::move(reason),
+                      choice, /*isAuto=*/true});
   }
 }
 
@@ -154,7 +169,12 @@ LogicalResult PlanVariants::plan(ModuleOp module) {
     if (failed(found))
       return failure();
     model = *found;
-    planner.emplace(placed[0], axis, *model, share, fuse && asksFor("auto"));
+    planner.emplace(placed[0], axis, *model, share, fuse && asksFor("auto"),
+                    *findExpertRows(experts));
+    if (experts == "dispatched" && !planner->getProgram().hasRouting())
+      return module.emitError("rows are to be dispatched to experts, but no "
+                              "experts are dealt out over ")
+             << axis << " with a sum behind them";
   }
   SmallVector<Range> ranges;
   int64_t from = minTokens;

@@ -3,6 +3,7 @@
 #include "layline/Placement/FeatureChains.h"
 #include "mlir/IR/Threading.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 
 using namespace mlir;
@@ -14,13 +15,13 @@ static constexpr double kRegret = 0.01;
 static bool isSum(const FormProgram &program, int value) {
   const FormGraph &graph = program.getGraph();
   const FormGraph::Op &op = graph.ops[graph.values[value].producer];
-  return op.modes.size() == 1 && !op.modes[0].results.empty() &&
-         op.modes[0].results[0] == Form::Owed;
+  return !op.modes[0].results.empty() && op.modes[0].results[0] == Form::Owed;
 }
 
 Planner::Planner(func::FuncOp placed, StringAttr axis, const CostModel &model,
-                 int64_t rowsShare, bool fuse)
+                 int64_t rowsShare, bool fuse, ExpertRows experts)
     : context(placed.getContext()), model(model), rowsShare(rowsShare),
+      experts(experts),
       program(placed, axis, fuse ? &model.capabilities() : nullptr),
       solver(program.getGraph()) {
   const FormGraph &graph = program.getGraph();
@@ -40,7 +41,14 @@ int64_t Planner::getRows(int64_t tokens) const {
 }
 
 FormCosts Planner::getCosts(int64_t tokens) const {
-  return program.getCosts(model, getRows(tokens));
+  return restrictExperts(program.getCosts(model, getRows(tokens)));
+}
+
+FormCosts Planner::restrictExperts(FormCosts costs) const {
+  for (int op = 0; op < static_cast<int>(costs.modes.size()); ++op)
+    if (program.getRouting(op) && experts != ExpertRows::Auto)
+      costs.modes[op][experts == ExpertRows::Gathered ? 1 : 0] = kNever;
+  return costs;
 }
 
 FormChoice Planner::choose(int64_t tokens) const {
@@ -54,7 +62,7 @@ double Planner::priceStep(int64_t tokens) const {
 }
 
 FormChoice Planner::chooseByRows() const {
-  return solver.solve(program.getCostsByRows());
+  return solver.solve(restrictExperts(program.getCostsByRows()));
 }
 
 std::vector<int> Planner::markUnlike(int value) const {
@@ -186,12 +194,16 @@ void Planner::addUp(const FormChoice &choice, const FormCosts &costs,
   std::vector<uint8_t> isConversionCovered(graph.values.size());
   // A sum belongs to its site, what follows it too.
   auto groupOf = [&](const FormGraph::Event &event) {
-    if (!event.isConversion)
-      return groupOfOp[event.subject];
-    int producer = graph.values[event.subject].producer;
-    if (!isSum(program, event.subject))
+    int producer = event.isConversion ? graph.values[event.subject].producer
+                                      : event.subject;
+    // What is sent to experts and back pays their sum.
+    bool pays = event.isConversion ? isSum(program, event.subject)
+                                   : program.getRouting(producer).has_value();
+    if (!pays)
       return groupOfOp[producer];
-    for (int reader : graph.values[event.subject].readers)
+    int value =
+        event.isConversion ? event.subject : graph.ops[producer].results[0];
+    for (int reader : graph.values[value].readers)
       return groupOfOp[reader];
     return -1;
   };
@@ -255,9 +267,13 @@ static std::pair<int64_t, int64_t> countLaunches(const FormProgram &program,
   int64_t phases = 0, launches = 0, covered = 0, coveredViews = 0;
   for (uint8_t conversions : choice.conversions)
     phases += llvm::popcount(conversions);
+  // Out and back.
+  for (int op = 0; op < static_cast<int>(graph.ops.size()); ++op)
+    phases += program.isDispatched(op, choice.modes[op]) ? 2 : 0;
   launches = phases;
   for (auto [op, entry] : llvm::enumerate(graph.ops))
     launches += entry.modes.size() > 1 &&
+                !program.getRouting(static_cast<int>(op)) &&
                 !program.getTraffic(static_cast<int>(op)).isFree;
   for (int piece : choice.pieces)
     for (const FormGraph::Event &event : graph.pieces[piece].events) {
@@ -272,7 +288,8 @@ static std::pair<int64_t, int64_t> countLaunches(const FormProgram &program,
 PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
   const FormGraph &graph = program.getGraph();
   FormCosts costs = getCosts(tokens);
-  FormCosts todayCosts = costs;
+  // Whatever is asked for here, today's engines gather.
+  FormCosts todayCosts = program.getCosts(model, getRows(tokens));
   FormChoice today = solveToday(todayCosts, tokens);
   FormCosts unfusedCosts =
       program.withoutFusedCollectives(restrictTo(graph, costs, choice));
@@ -298,9 +315,25 @@ PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
   price.tokens = tokens;
   price.fixed = program.getFixedEstimate(model, getRows(tokens)).us;
   std::vector<int> payers;
+  llvm::StringSet<> combined;
+  auto isCombined = [&](int value) {
+    int producer = graph.values[value].producer;
+    return program.isDispatched(producer, choice.modes[producer]);
+  };
+  for (int value = 0; value < static_cast<int>(graph.values.size()); ++value)
+    if (isCombined(value))
+      for (StringAttr site : program.getSites(value))
+        combined.insert(site.getValue());
   for (int value = 0; value < static_cast<int>(graph.values.size()); ++value) {
-    bool scatters = choice.converts(value, Conversion::ReduceScatter);
+    bool scatters =
+        choice.converts(value, Conversion::ReduceScatter) || isCombined(value);
     if (!scatters && !choice.converts(value, Conversion::AllReduce))
+      continue;
+    // What joins rows that come back is a part of their site.
+    if (!isCombined(value) &&
+        llvm::any_of(program.getSites(value), [&](StringAttr site) {
+          return combined.contains(site.getValue());
+        }))
       continue;
     SitePrice site;
     site.scatters = scatters;
@@ -358,21 +391,26 @@ PlanPrice Planner::explainPlan(const FormChoice &choice, int64_t tokens) const {
     SitePrice &site = price.sites[number];
     Conversion conversion =
         site.scatters ? Conversion::ReduceScatter : Conversion::AllReduce;
-    FormGraph::Event event = FormGraph::convert(payer, conversion);
+    bool combines = isCombined(payer);
+    FormGraph::Event event =
+        combines ? FormGraph::run(graph.values[payer].producer, 1)
+                 : FormGraph::convert(payer, conversion);
     auto paying = llvm::find_if(choice.pieces, [&](int piece) {
       return llvm::is_contained(graph.pieces[piece].events, event);
     });
     bool isPiece = paying != choice.pieces.end();
-    std::pair key(isPiece, isPiece
-                               ? std::pair(graph.pieces[*paying].costClass, 0)
-                               : std::pair(graph.values[payer].costClass,
-                                           static_cast<int>(conversion)));
+    std::pair key(isPiece,
+                  isPiece    ? std::pair(graph.pieces[*paying].costClass, 0)
+                  : combines ? std::pair(graph.ops[event.subject].costClass, -1)
+                             : std::pair(graph.values[payer].costClass,
+                                         static_cast<int>(conversion)));
     auto [entry, isNew] = asked.try_emplace(key);
     if (isNew)
       entry->second =
           isPiece ? program.getPieceEstimate(model, *paying, getRows(tokens))
                   : program.getEstimate(model, event, getRows(tokens));
     site.kernel = isPiece         ? program.getPiece(*paying).kernel
+                  : combines      ? "dispatch + combine"
                   : site.scatters ? "reduce_scatter"
                                   : "all_reduce";
     site.confidence = entry->second.confidence;
@@ -394,9 +432,24 @@ std::vector<Alternative> Planner::explainSite(StringRef site,
       value = v;
   if (value < 0)
     return alternatives;
-  const FormCosts costs = getCosts(tokens);
+  FormCosts costs = getCosts(tokens);
+  // Experts whose rows could be sent to them and come back summed.
+  int routed = -1;
+  for (int op = 0; op < static_cast<int>(graph.ops.size()); ++op)
+    if (program.getRouting(op) &&
+        llvm::any_of(program.getSites(graph.ops[op].results[0]),
+                     [&](StringAttr its) { return its.getValue() == site; }))
+      routed = op;
+  FormCosts sent = costs;
+  if (routed >= 0) {
+    sent.modes[routed][0] = kNever;
+    costs.modes[routed][1] = kNever;
+  }
   // Everything that touches the sum is unlike other layers here.
-  FormSolver alone = solver.withLabels(markUnlike(value));
+  std::vector<int> labels = markUnlike(value);
+  if (routed >= 0)
+    labels[routed] = 1;
+  FormSolver alone = solver.withLabels(labels);
   auto own = [&](Conversion c) { return FormGraph::convert(value, c); };
   auto touches = [&](int piece) {
     return llvm::any_of(
@@ -438,10 +491,16 @@ std::vector<Alternative> Planner::explainSite(StringRef site,
         chosenPiece != choice.pieces.end() && *chosenPiece == piece);
   }
   FormCosts merged = without();
-  bool isDeferred = !choice.converts(value, Conversion::ReduceScatter) &&
+  bool isSent = routed >= 0 && choice.modes[routed] == 1;
+  bool isDeferred = !isSent &&
+                    !choice.converts(value, Conversion::ReduceScatter) &&
                     !choice.converts(value, Conversion::AllReduce);
   Estimate none;
   add("owed on, paid with another sum", merged, none, isDeferred);
+  if (routed >= 0)
+    add("dispatch + combine", sent,
+        program.getEstimate(model, FormGraph::run(routed, 1), getRows(tokens)),
+        isSent);
   llvm::sort(alternatives, [](const Alternative &a, const Alternative &b) {
     return std::tie(a.us, a.what) < std::tie(b.us, b.what);
   });

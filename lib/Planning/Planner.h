@@ -53,9 +53,10 @@ class Planner {
 public:
   /// `rowsShare`: of the tokens of a step, the ranks of the axis see one of so
   /// many parts (context parallelism). `fuse`: kernels that do several things
-  /// may be used.
+  /// may be used. `experts`: how experts on several ranks may get their rows.
   Planner(mlir::func::FuncOp placed, mlir::StringAttr axis,
-          const CostModel &model, int64_t rowsShare, bool fuse);
+          const CostModel &model, int64_t rowsShare, bool fuse,
+          ExpertRows experts);
 
   const FormProgram &getProgram() const { return program; }
   /// The least-cost choice.
@@ -81,6 +82,8 @@ public:
 
 private:
   FormCosts getCosts(int64_t tokens) const;
+  /// Without the modes that the asked-for way of feeding experts rules out.
+  FormCosts restrictExperts(FormCosts costs) const;
   /// Labels for a solver to which this value's costs are unlike others'.
   std::vector<int> markUnlike(int value) const;
   int64_t getRows(int64_t tokens) const;
@@ -92,6 +95,7 @@ private:
   mlir::MLIRContext *context;
   const CostModel &model;
   int64_t rowsShare;
+  ExpertRows experts;
   FormProgram program;
   FormSolver solver;
   /// Every op in the mode whose results are whole, all sums all-reduced,

@@ -38,16 +38,26 @@ struct PlanReportSites : layline::impl::PlanReportSitesBase<PlanReportSites> {
     Builder builder(&getContext());
     auto why = function->getAttrOfType<StringAttr>(kVariantReason);
     SmallVector<Attribute> sites;
+    DenseSet<Attribute> combined;
+    function.walk([&](CombineOp combine) {
+      if (StringAttr site = combine.getSiteAttr())
+        combined.insert(site);
+    });
     function.walk([&](Operation *sum) {
-      if (!isa<ReduceScatterOp, AllReduceOp>(sum))
+      if (!isa<ReduceScatterOp, AllReduceOp, CombineOp>(sum))
         return;
       auto site = sum->getAttrOfType<StringAttr>("site");
-      if (!site)
+      // What joins rows that come back is reported with them.
+      if (!site || (!isa<CombineOp>(sum) && combined.contains(site)))
         return;
-      bool applied = isa<ReduceScatterOp>(sum);
+      bool applied = !isa<AllReduceOp>(sum);
       SmallVector<StringRef> became = getKernelOps(sum), was;
+      if (isa<CombineOp>(sum)) {
+        became = {"dispatch", "combine"};
+        was.push_back("all_reduce");
+      }
       for (StringRef name : became)
-        if (name != "all_gather")
+        if (!isa<CombineOp>(sum) && name != "all_gather")
           was.push_back(name == "reduce_scatter" ? "all_reduce" : name);
       auto reason = sum->getAttrOfType<StringAttr>("reason");
       if (std::string priced = describeSite(function, site); !priced.empty())

@@ -10,6 +10,14 @@ Segment layline::getBlock(int64_t items, int64_t ranks, int64_t rank) {
           quotient + (rank < remainder)};
 }
 
+int64_t layline::getBlockOwner(int64_t items, int64_t ranks, int64_t item) {
+  int64_t quotient = items / ranks, remainder = items % ranks;
+  // The first ranks hold one more.
+  int64_t larger = remainder * (quotient + 1);
+  return item < larger ? item / (quotient + 1)
+                       : remainder + (item - larger) / quotient;
+}
+
 static Segment getReaders(int64_t items, int64_t queryHeads, int64_t ranks,
                           int64_t rank) {
   if (items == 0)
@@ -74,6 +82,9 @@ std::vector<Segment> layline::getSegments(const Partition &partition,
     break;
   case Partition::Kind::FirstReaders:
     add(getFirstReaders(items, partition.argument, ranks, rank));
+    break;
+  case Partition::Kind::Routed:
+    add({0, items});
     break;
   }
   return segments;
@@ -169,6 +180,8 @@ std::vector<SegmentExpr> layline::getSegmentExprs(const Partition &partition,
       return {getFirstReadersExpr(items.constant(), partition.argument, ranks,
                                   rank)};
     return {};
+  case Partition::Kind::Routed:
+    return {{0, items}};
   case Partition::Kind::Owner:
     return {};
   }

@@ -29,6 +29,7 @@ private:
   void bindDim(unsigned operand, unsigned dim, DimFactor bound);
   void checkReaders(unsigned factor);
   void checkDiagonal(unsigned i, unsigned j);
+  void checkRouting();
   void checkSums();
   void checkAddends(ArrayRef<unsigned> addends);
   void describe(unsigned operand);
@@ -175,6 +176,37 @@ void FactorFlow::checkReaders(unsigned index) {
              state.held.narrowedBy);
 }
 
+/// Whether rows were dispatched, and to the ranks of these very items.
+static bool followsItems(SplitAttr rows, SplitAttr items) {
+  return rows && rows.isRouted() && items &&
+         items.getKind() == PartitionKind::Block && !items.getNext() &&
+         items.getUnit() == 1 && items.getAxis() == rows.getLastAxis();
+}
+
+/// Of dispatched rows a rank has those of its experts: nobody else can use
+/// them.
+void FactorFlow::checkRouting() {
+  for (auto [index, state] : llvm::enumerate(factors)) {
+    SplitAttr rows = state.held.split;
+    if (!rows || !rows.isRouted())
+      continue;
+    bool taken = model.routing && model.routing->rows == index;
+    SplitAttr items =
+        taken ? factors[model.routing->items].held.split : SplitAttr();
+    if (taken && followsItems(rows, items))
+      continue;
+    fail(state.operand,
+         "needs all " + nameFactor(index) +
+             " of {0}, but of what was dispatched to experts a rank has only "
+             "those of its own" +
+             (taken ? ", and here the experts are " +
+                          (items ? "split by " + describeSplit(items)
+                                 : std::string("whole"))
+                    : std::string()),
+         state.held.narrowedBy);
+  }
+}
+
 /// Rows and columns dealt out over one axis: the ranks compute the diagonal
 /// blocks only. The rows are the ones to gather.
 void FactorFlow::checkDiagonal(unsigned i, unsigned j) {
@@ -182,6 +214,9 @@ void FactorFlow::checkDiagonal(unsigned i, unsigned j) {
     std::swap(i, j);
   SplitAttr first = factors[i].held.split, second = factors[j].held.split;
   if (!first || !second)
+    return;
+  if (model.routing && model.routing->rows == i && model.routing->items == j &&
+      followsItems(first, second))
     return;
   for (StringAttr axis : getAxes(second))
     if (first.isOver(axis))
@@ -336,6 +371,7 @@ void FactorFlow::run(bool words) {
       if (model.factors[j].kind != FactorKind::ReadBy)
         checkDiagonal(i, j);
   }
+  checkRouting();
   checkSums();
   for (unsigned operand = 0; words && operand < operands.size(); ++operand)
     describe(operand);

@@ -116,6 +116,14 @@ static std::string nameDim(unsigned dim) {
 }
 
 bool EdgeFlow::pay(ArrayRef<StringAttr> axes) {
+  for (const DimState &held : state.dims)
+    if (held.split && held.split.isRouted() &&
+        llvm::is_contained(axes, held.split.getLastAxis()))
+      return fail("sums the rows of {0} over all ranks, but they were "
+                  "dispatched at " +
+                      describePlace(held.narrowedBy ? held.narrowedBy : op) +
+                      ": most ranks have no part of them",
+                  held.narrowedBy);
   for (StringAttr axis : axes)
     if (!state.owesOver(axis)) {
       std::string problem = "pays a sum over \"" + axis.str() +
@@ -168,6 +176,10 @@ bool EdgeFlow::gather(unsigned dim, StringAttr axis) {
   if (!state.owes.empty())
     return fail("gathers addends: {0} owes a sum over " + joinAxes(state.owes),
                 state.owedSince);
+  if (held.split && held.split.isRouted())
+    return fail("gathers " + nameDim(dim) +
+                    " of {0}, of which each rank has only those of its experts",
+                held.narrowedBy);
   if (!held.split || held.split.getLastAxis() != axis)
     return fail("gathers " + nameDim(dim) + " of {0} over \"" + axis.str() +
                     "\", which does not split them last",
@@ -284,6 +296,8 @@ OpFlow layline::getFlow(Operation *op,
     if (words)
       flow.operands[0].gets = describeState(*operands[0], {"rows"});
     flow.results[0] = flowEdge(op, *operands[0], flow.operands[0]);
+  } else if (addRoutingFlow(op, operands, flow, words)) {
+    // Several values at once.
   } else if (hasFactorModel(op)) {
     addFactorFlow(op, operands, flow, words);
   } else {

@@ -76,6 +76,12 @@ std::string describeState(const ValueState &state,
 
 // ---- Parts of getFlow -----------------------------------------------------
 
+/// `grid.dispatch` and `grid.combine`; false if `op` is neither, or lacks what
+/// they have.
+bool addRoutingFlow(mlir::Operation *op,
+                    llvm::ArrayRef<std::optional<ValueState>> operands,
+                    OpFlow &flow, bool words);
+
 /// Ops with a factor model.
 void addFactorFlow(mlir::Operation *op,
                    llvm::ArrayRef<std::optional<ValueState>> operands,

@@ -115,6 +115,11 @@ void Analysis::flowReturn(Operation &op) {
       use.problem = "returns {0}, which owes a sum over " +
                     joinAxes(state->owes) + " that nothing pays";
       use.since = state->owedSince;
+    } else if (!state->dims.empty() && state->dims[0].split &&
+               state->dims[0].split.isRouted()) {
+      use.problem = "returns {0}, of which each rank has only the rows of its "
+                    "experts";
+      use.since = state->dims[0].narrowedBy;
     } else if (!state->isLike(*promised)) {
       use.problem = "returns {0} as " + use.needs + ", but gets " + use.gets;
       for (const DimState &held : state->dims)
@@ -207,6 +212,10 @@ StringRef Analysis::getForm(Value value) {
     return "gathered";
   if (isa_and_nonnull<SliceOp, ReduceScatterOp>(op))
     return "narrowed";
+  if (isa_and_nonnull<DispatchOp>(op))
+    return "dispatched";
+  if (isa_and_nonnull<CombineOp>(op))
+    return "combined";
   if (state && !state->owes.empty())
     return "deferred";
   if (isa_and_nonnull<AllReduceOp>(op))

@@ -21,6 +21,8 @@ std::string layline::kindName(const Partition &partition) {
     return "readers";
   case Partition::Kind::FirstReaders:
     return "first_readers";
+  case Partition::Kind::Routed:
+    return "routed";
   }
   return "";
 }

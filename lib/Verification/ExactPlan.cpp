@@ -320,6 +320,7 @@ Attributes PlanProgram::toAttributes(const Step &step) const {
     return attrs;
   attrs.dim = static_cast<unsigned>(from.dim);
   attrs.root = from.root;
+  attrs.experts = from.experts;
   for (int axis : plan.groups[from.group].axes)
     attrs.axes.push_back(static_cast<unsigned>(axis));
   return attrs;
@@ -371,6 +372,10 @@ static OpKind toKind(StepKind kind) {
     return OpKind::AllGather;
   case StepKind::Broadcast:
     return OpKind::Broadcast;
+  case StepKind::Dispatch:
+    return OpKind::Dispatch;
+  case StepKind::Combine:
+    return OpKind::Combine;
   case StepKind::LatentAttention:
     return OpKind::LatentAttention;
   case StepKind::Indexer:

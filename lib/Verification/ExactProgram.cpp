@@ -315,6 +315,17 @@ std::optional<OpKind> ProgramBuilder::describeGrid(Operation &generic,
         attrs.root = static_cast<int64_t>(op.getRoot());
         return OpKind::Broadcast;
       })
+      .Case([&](DispatchOp op) {
+        attrs.experts = static_cast<int64_t>(op.getExperts());
+        return OpKind::Dispatch;
+      })
+      .Case([&](CombineOp op) {
+        LayoutAttr layout = getLayout(op.getInput().getType());
+        SplitAttr rows = layout ? layout.getDims()[0] : SplitAttr();
+        if (rows && rows.isRouted())
+          attrs.experts = rows.getChain().back().getArgument();
+        return OpKind::Combine;
+      })
       .Case([](UnrealizedConversionCastOp) { return OpKind::Relabel; })
       .Default([](Operation *) { return Result(); });
 }

@@ -51,6 +51,7 @@ public:
   FailureOr<Program> number(func::FuncOp function);
 
 private:
+  void addRecorded(Operation &op, unsigned first, Program &program);
   LogicalResult numberBlock(Block &block, Program &program);
   LogicalResult numberOp(Operation &op, Program &program);
 
@@ -67,10 +68,31 @@ static Type globalType(Type type) {
   return tensor && tensor.getEncoding() ? withLayout(tensor, {}) : type;
 }
 
+void Numbering::addRecorded(Operation &op, unsigned first, Program &program) {
+  if (auto names =
+          op.getAttrOfType<ArrayAttr>(decoder::DecoderDialect::kRecord))
+    for (auto [index, name] : llvm::enumerate(names))
+      program.recorded.insert({cast<StringAttr>(name), {first + index, &op}});
+}
+
+/// The attributes, but for the name that the value is recorded by: where rows
+/// are sent on, that goes with them.
+static DictionaryAttr getMeaning(Operation &op) {
+  DictionaryAttr all = op.getAttrDictionary();
+  if (!all.contains(decoder::DecoderDialect::kRecord))
+    return all;
+  NamedAttrList rest(all);
+  rest.erase(decoder::DecoderDialect::kRecord);
+  return rest.getDictionary(op.getContext());
+}
+
 LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   // What these give is the same global tensor: their verifiers see to it.
+  // The results of one are its first operands.
   if (isa<CommEdgeOpInterface, SliceOp, PadOp, UnpadOp>(op)) {
-    numbers[op.getResult(0)] = numbers.lookup(op.getOperand(0));
+    for (auto [index, result] : llvm::enumerate(op.getResults()))
+      numbers[result] = numbers.lookup(op.getOperand(index));
+    addRecorded(op, numbers.lookup(op.getResult(0)), program);
     return success();
   }
   if (auto fused = dyn_cast<FusedOp>(op)) {
@@ -89,7 +111,7 @@ LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   if (known.insert(op.getName()).second && !program.foreign &&
       !isa<LayoutOpInterface>(op))
     program.foreign = &op;
-  Computation computation{op.getName(), op.getAttrDictionary(), {}, {}};
+  Computation computation{op.getName(), getMeaning(op), {}, {}};
   for (Value operand : op.getOperands())
     computation.operands.push_back(numbers.lookup(operand));
   // a + b = b + a
@@ -113,10 +135,7 @@ LogicalResult Numbering::numberOp(Operation &op, Program &program) {
   auto carrier = dyn_cast<RowCarrierOpInterface>(op);
   if (carrier && carrier.prependsHistory())
     program.cached.push_back(*first);
-  if (auto names =
-          op.getAttrOfType<ArrayAttr>(decoder::DecoderDialect::kRecord))
-    for (auto [index, name] : llvm::enumerate(names))
-      program.recorded.insert({cast<StringAttr>(name), {*first + index, &op}});
+  addRecorded(op, *first, program);
   return success();
 }
 

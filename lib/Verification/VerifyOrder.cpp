@@ -62,7 +62,7 @@ static Operation *findStrictReader(Value value) {
         continue;
       }
       // Whatever pays is looked at by itself.
-      if (isa<AllReduceOp, ReduceScatterOp>(reader))
+      if (isa<AllReduceOp, ReduceScatterOp, CombineOp>(reader))
         continue;
       auto linear = dyn_cast<PartialLinearOpInterface>(reader);
       if (!linear || !linear.isLinearIn(use.getOperandNumber()))
@@ -75,7 +75,7 @@ static Operation *findStrictReader(Value value) {
 
 /// A sum is paid over all axes that it is owed over.
 static LogicalResult verifyPaid(Operation *op) {
-  if (!isa<AllReduceOp, ReduceScatterOp>(op))
+  if (!isa<AllReduceOp, ReduceScatterOp, CombineOp>(op))
     return success();
   LayoutAttr in = getLayout(op->getOperand(0).getType());
   LayoutAttr out = getLayout(op->getResult(0).getType());

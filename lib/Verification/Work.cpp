@@ -72,7 +72,11 @@ static bool countOp(Operation *op, Counter &counter, OpWork &work) {
       })
       .Case([&](decoder::ExpertsOp experts) {
         // Gate, up and down of every chosen expert.
+        // A rank that has few experts runs no more of them for a row.
         Part chosen = counter.part(experts.getIds(), 1);
+        Part held = counter.part(experts.getGate(), 0);
+        chosen = {std::min(chosen.useful, held.useful),
+                  std::min(chosen.padded, held.padded)};
         Part features = counter.part(experts.getGate(), 1);
         Part in = counter.part(experts.getInput(), 1);
         counter.add({chosen, features, in});

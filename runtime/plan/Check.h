@@ -47,6 +47,9 @@ void checkFeatures(const Plan &plan, Findings &findings);
 void checkStorage(const Plan &plan, Findings &findings);
 /// Every step's operands against the contract of its kind.
 void checkContracts(const Plan &plan, Findings &findings);
+/// Rows that were dispatched to their experts are read by these alone, and come
+/// back by the ids that they went by.
+void checkRouting(const Plan &plan, Findings &findings);
 /// Events, order of streams, `after`, flags.
 void checkOrder(const Plan &plan, Findings &findings);
 /// Written before read, used inside `live`, no two live buffers in one place.

@@ -82,6 +82,8 @@ std::vector<Part> expectedSegments(const Range &range, std::int64_t extent,
     return {readPart(range, extent, ranks, rank)};
   case Range::Kind::FirstReaders:
     return {firstReadPart(range, extent, ranks, rank)};
+  case Range::Kind::Routed:
+    return {{0, extent}};
   case Range::Kind::Zigzag:
     return {blockPart(extent, 2 * ranks, rank),
             blockPart(extent, 2 * ranks, 2 * ranks - 1 - rank)};
@@ -103,6 +105,8 @@ const char *whatKindGives(Range::Kind kind) {
     return "what it reads";
   case Range::Kind::FirstReaders:
     return "what it is the first to read";
+  case Range::Kind::Routed:
+    return "a place for every row";
   case Range::Kind::Zigzag:
     return "of zigzag it";
   case Range::Kind::Cyclic:
@@ -188,7 +192,8 @@ void checkFeature(const Plan &plan, const Range &range) {
     return;
   const char *feature = range.kind == Range::Kind::FirstReaders
                             ? "row_statistics"
-                            : "segmented_ranges";
+                        : range.isRouted() ? "expert_parallel"
+                                           : "segmented_ranges";
   if (!plan.hasFeature(feature))
     invalid("is ",
             range.isNested() ? "within '" + plan.ranges[range.within].id + "'"

@@ -7,6 +7,18 @@
 namespace layline::runtime {
 namespace {
 
+bool contains(const std::vector<int> &axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+/// Only between a dispatch and a combine are rows where their experts are.
+void notRouted(const Plan &plan, const Layout &layout) {
+  for (const DimLayout &dim : layout.dims)
+    if (dim.isSplit() && plan.ranges[dim.range].isRouted())
+      invalid("has rows routed by range '", plan.ranges[dim.range].id,
+              "'; a rank would have only those of its experts");
+}
+
 /// A layout fits its shape: one entry per dimension, extent x unit the size of
 /// the dimension, every axis used once. A nested range uses the axes of all the
 /// ranges around it too.
@@ -20,8 +32,15 @@ void checkLayout(const Plan &plan, const ShapeExpr &shape,
     const DimLayout &dim = layout.dims[i];
     if (!dim.isSplit())
       continue;
+    // Of routed rows every rank has an addend, of those that it has.
+    const Range &range = plan.ranges[dim.range];
+    bool owesRouted = range.isRouted() && contains(layout.owes, range.axis);
+    if (range.isRouted() && (i != 0 || dim.unit != 1))
+      invalid("splits dimension ", i, " by range '", range.id,
+              "', by which only rows are routed, one by one");
     for (int axis : plan.axesOf(dim.range))
-      used.push_back(axis);
+      if (!owesRouted || axis != range.axis)
+        used.push_back(axis);
     Expr expected{
         Expr::Op::Mul, 0, {plan.extentOf(dim.range), Expr::constant(dim.unit)}};
     foldConstants(expected);
@@ -110,6 +129,7 @@ void checkWeight(const Plan &plan, const Weight &weight) {
             "; weights are floating-point");
   ShapeExpr global = constantShape(weight.shape);
   checkLayout(plan, global, weight.layout);
+  notRouted(plan, weight.layout);
   if (!weight.layout.owes.empty())
     invalid("owes a sum; weights owe nothing");
   std::int64_t bytes =
@@ -139,6 +159,7 @@ void checkInputBuffer(const Plan &plan, const Buffer &buffer) {
             print(input.shape));
   if (!buffer.layout.owes.empty())
     invalid("owes a sum; inputs owe nothing");
+  notRouted(plan, buffer.layout);
 }
 
 void checkBuffer(const Plan &plan, const Variant &variant,
@@ -207,6 +228,7 @@ void checkStorage(const Plan &plan, Findings &findings) {
               if (buffer.kind != Buffer::Class::Output)
                 invalid("is buffer '", buffer.id,
                         "', whose class is not 'output'");
+              notRouted(plan, buffer.layout);
               if (!buffer.layout.owes.empty())
                 invalid("is buffer '", buffer.id, "', which owes a sum over ",
                         printAxes(buffer.layout.owes, plan),

@@ -11,9 +11,10 @@ namespace layline::runtime {
 namespace {
 
 constexpr const char *kKnownFeatures[] = {
-    "kv_cache", "fused_steps",     "segmented_ranges", "columns",
-    "routing",  "attention_sinks", "latent_attention", "periodic_rows",
-    "softcap",  "stored_layouts",  "row_statistics",   "quantized_rows"};
+    "kv_cache",       "fused_steps",     "segmented_ranges", "columns",
+    "routing",        "attention_sinks", "latent_attention", "periodic_rows",
+    "softcap",        "stored_layouts",  "row_statistics",   "quantized_rows",
+    "expert_parallel"};
 constexpr std::int64_t kMajor = 1, kMinor = 2;
 
 // Before the schema: a newer format may look different.
@@ -59,6 +60,8 @@ std::vector<std::string> checkPlan(const Plan &plan) {
     checkStorage(plan, findings);
   if (findings.empty())
     checkContracts(plan, findings);
+  if (findings.empty())
+    checkRouting(plan, findings);
   if (findings.empty())
     checkOrder(plan, findings);
   if (findings.empty())

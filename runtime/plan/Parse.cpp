@@ -318,9 +318,11 @@ Range parseRange(const Cursor &at, const Plan &plan, const PlanNames &names) {
       choose<Kind>(at.at("kind"), {{"block", Kind::Block},
                                    {"readers", Kind::Readers},
                                    {"first_readers", Kind::FirstReaders},
+                                   {"routed", Kind::Routed},
                                    {"zigzag", Kind::Zigzag},
                                    {"cyclic", Kind::Cyclic}});
-  range.of = parseKindKey(at, "of", range.hasQueryHeads(), "readers");
+  range.of = parseKindKey(at, "of", range.hasQueryHeads() || range.isRouted(),
+                          "readers");
   range.interleave =
       parseKindKey(at, "interleave", range.kind == Kind::Cyclic, "cyclic");
   if (at.has("within"))

@@ -79,6 +79,7 @@ const std::map<std::string_view, Reader> &readers() {
       {"range", [](C at, N n, Attrs &a) { a.range = n.ranges.resolve(at); }},
       {"group", [](C at, N n, Attrs &a) { a.group = n.groups.resolve(at); }},
       {"root", [](C at, N, Attrs &a) { a.root = at.integer(); }},
+      {"experts", [](C at, N, Attrs &a) { a.experts = at.integer(); }},
       {"kernel",
        [](C at, N n, Attrs &a) { a.kernel = n.kernels.resolve(at); }}};
   return table;

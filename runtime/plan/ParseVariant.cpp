@@ -29,6 +29,7 @@ const char *describe(ArgSpec::Element element) {
 bool paysSum(const Step &step) {
   return step.kind == StepKind::AllReduce ||
          step.kind == StepKind::ReduceScatter ||
+         step.kind == StepKind::Combine ||
          std::any_of(step.body.begin(), step.body.end(), paysSum);
 }
 
@@ -331,9 +332,10 @@ void VariantParser::checkPayer(const Cursor &at) const {
   int wanted = steps_.resolve(at), number = 0;
   auto check = [&](const Step &step) {
     if (number++ == wanted && !paysSum(step))
-      at.fail("names step '", step.id, "' (", step.info().name,
-              "), which pays no sum; an all_reduce, a reduce_scatter or a "
-              "fused step with one is expected");
+      at.fail(
+          "names step '", step.id, "' (", step.info().name,
+          "), which pays no sum; an all_reduce, a reduce_scatter, a combine "
+          "or a fused step with one is expected");
   };
   // Numbered as defineSteps() met them.
   for (const Step &step : variant_.steps) {

@@ -54,6 +54,8 @@ const char *kindName(Range::Kind kind) {
     return "readers";
   case Range::Kind::FirstReaders:
     return "first_readers";
+  case Range::Kind::Routed:
+    return "routed";
   case Range::Kind::Zigzag:
     return "zigzag";
   case Range::Kind::Cyclic:

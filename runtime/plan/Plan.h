@@ -74,14 +74,16 @@ struct Range {
     Readers,
     Zigzag,
     Cyclic,
-    FirstReaders
+    FirstReaders,
+    Routed
   };
   std::string id;
   int axis = 0;
   /// Of a nested range: the size of the range it lies within.
   Expr extent;
   Kind kind = Kind::Block;
-  std::int64_t of = 0;         ///< (First)Readers: number of query heads
+  /// (First)Readers: number of query heads; Routed: of experts.
+  std::int64_t of = 0;
   std::int64_t interleave = 0; ///< Cyclic: items that stay together
   /// An earlier range whose items are dealt out; -1: those of the dimension.
   int within = -1;
@@ -92,6 +94,9 @@ struct Range {
   bool hasQueryHeads() const {
     return kind == Kind::Readers || kind == Kind::FirstReaders;
   }
+  /// A rank has a place for every row; of those that its experts were not
+  /// chosen for nothing is there.
+  bool isRouted() const { return kind == Kind::Routed; }
   /// Whether a rank's items are one run of the dimension.
   bool isContiguous() const {
     return !isNested() && segments.size() == 1 && !segments.front().isStrided();

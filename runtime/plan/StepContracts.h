@@ -23,6 +23,12 @@ void checkRouter(const StepContract &);
 void checkExperts(const StepContract &);
 void checkAddExpertBias(const StepContract &);
 
+// StepContractsRouting.cpp: rows on the ranks of their experts.
+void checkDispatch(const StepContract &);
+void checkCombine(const StepContract &);
+/// What an experts step asks besides of rows that were dispatched.
+void checkRoutedExperts(const StepContract &);
+
 // StepContractsColumns.cpp.
 void checkSliceColumns(const StepContract &);
 void checkConcatColumns(const StepContract &);

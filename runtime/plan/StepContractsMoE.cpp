@@ -90,6 +90,7 @@ void checkExperts(const StepContract &c) {
     c.sameDim(*bias, 1, up, 1);
   }
   checkActivation(c);
+  checkRoutedExperts(c);
   // Experts of other ranks, and other parts of F, are missing from the sum.
   c.owesExactly(output,
                 withAxes(withAxes({}, c.axesOf(up, 0)), c.axesOf(up, 1)));

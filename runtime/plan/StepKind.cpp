@@ -35,7 +35,8 @@ constexpr bool kInPlace = true;
 constexpr const char *kColumns = "columns", *kRouting = "routing",
                      *kSinks = "attention_sinks", *kLatent = "latent_attention",
                      *kSoftcap = "softcap", *kRowStatistics = "row_statistics",
-                     *kQuantized = "quantized_rows";
+                     *kQuantized = "quantized_rows",
+                     *kExpertParallel = "expert_parallel";
 
 /// In the order of the enum and of docs/plan-format.md.
 const std::array<StepKindInfo, kStepKinds> &table() {
@@ -313,6 +314,23 @@ const std::array<StepKindInfo, kStepKinds> &table() {
        false,
        checkDequantize,
        kQuantized},
+      {StepKind::Dispatch,
+       "dispatch",
+       {in("input"), in("ids", Element::Integer), in("weights"), out("output"),
+        out("output_ids", Element::Integer), out("output_weights")},
+       {{"group"}, {"range"}, {"experts"}},
+       kCollective,
+       false,
+       checkDispatch,
+       kExpertParallel},
+      {StepKind::Combine,
+       "combine",
+       {in("input"), in("ids", Element::Integer), out("output")},
+       {{"group"}, {"range"}, {"experts"}},
+       kCollective,
+       false,
+       checkCombine,
+       kExpertParallel},
   }};
   return kinds;
 }

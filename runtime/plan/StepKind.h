@@ -46,9 +46,11 @@ enum class StepKind : std::uint8_t {
   RowSquares,
   NormBy,
   Quantize,
-  Dequantize
+  Dequantize,
+  Dispatch,
+  Combine
 };
-inline constexpr std::size_t kStepKinds = 32;
+inline constexpr std::size_t kStepKinds = 34;
 
 enum class NormKind : std::uint8_t { Rms, Layer };
 enum class RopeStyle : std::uint8_t { Half, Interleaved, InterleavedToHalf };
@@ -93,6 +95,7 @@ struct StepAttributes {
   int range = -1;
   int group = -1;
   std::int64_t root = 0;
+  std::int64_t experts = 0;
   int kernel = -1;
 };
 

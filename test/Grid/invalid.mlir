@@ -97,7 +97,7 @@ func.func private @negative_owner() attributes {s = #grid.split<owner(0, -1) "pp
 
 // -----
 
-// expected-error @below {{unknown partition kind 'striped', expected block, zigzag, cyclic, owner, readers or first_readers}}
+// expected-error @below {{unknown partition kind 'striped', expected block, zigzag, cyclic, owner, readers, first_readers or routed}}
 func.func private @unknown_kind() attributes {s = #grid.split<striped "cp">}
 
 // -----

@@ -135,3 +135,26 @@ func.func @yielded(%p: !owes) {
   } : !owes
   return
 }
+
+// -----
+
+// What comes back from experts is added up once.
+!x = tensor<?x8xf32, #grid.layout<[block "tp", _]>>
+!ids = tensor<?x2xi32, #grid.layout<[block "tp", _]>>
+!w = tensor<?x2xf32, #grid.layout<[block "tp", _]>>
+!rx = tensor<?x8xf32, #grid.layout<[routed(6) "tp", _]>>
+!ri = tensor<?x2xi32, #grid.layout<[routed(6) "tp", _]>>
+!rw = tensor<?x2xf32, #grid.layout<[routed(6) "tp", _]>>
+!ro = tensor<?x8xf32, #grid.layout<[routed(6) "tp", _] owes "tp">>
+!gate = tensor<6x4x8xf32, #grid.layout<[block "tp", _, _]>>
+!down = tensor<6x8x4xf32, #grid.layout<[block "tp", _, _]>>
+func.func @combined_twice(%x: !x, %ids: !ids, %w: !w, %g: !gate, %u: !gate, %d: !down) {
+  %rx, %ri, %rw = grid.dispatch %x, %ids, %w to 6 over "tp" : (!x, !ids, !w) -> (!rx, !ri, !rw)
+  // expected-error @below {{the sum owed over "tp" here has 2 readers, expected one: it would be paid more than once}}
+  %e = decoder.experts %rx, %ri, %rw, %g, %u, %d {function = #decoder.function<silu>} : (!rx, !ri, !rw, !gate, !gate, !down) -> !ro
+  // expected-note @below {{read here}}
+  %y = grid.combine %e by %ids over "tp" : (!ro, !ids) -> !x
+  // expected-note @below {{read here}}
+  %z = grid.combine %e by %ids over "tp" : (!ro, !ids) -> !x
+  return
+}

@@ -419,6 +419,13 @@ void layline::tool::addCompileCommand(CLI::App &app, int &exitCode) {
                    "read: " +
                        kActivationChoices.str())
       ->capture_default_str();
+  command
+      ->add_option("--experts", arguments->request.experts,
+                   "With --ep: how experts get their rows. gathered: all ranks "
+                   "have all rows, a sum follows. dispatched: each row is sent "
+                   "to the ranks of its experts and comes back. auto: what "
+                   "costs least on the target")
+      ->capture_default_str();
   command->add_flag("--even", arguments->request.even,
                     "Refuse parts of different sizes, naming the sizes of --tp "
                     "that divide");

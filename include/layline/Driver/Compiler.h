@@ -25,6 +25,8 @@ struct CompileRequest {
   int64_t minTokens = 1, maxTokens = 8192;
   std::string boundaries = "auto";   ///< auto, rows, whole
   std::string activations = "model"; ///< Import/Activations.h
+  /// How experts on several ranks get their rows: auto, gathered, dispatched.
+  std::string experts = "auto";
   /// Paths of a calibration and of a list of fused kernels, or empty.
   std::string calibration, kernels;
   std::string launch = "graph"; ///< graph, eager

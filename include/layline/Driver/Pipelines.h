@@ -40,6 +40,10 @@ struct PlanningOptions : mlir::PassPipelineOptions<PlanningOptions> {
   Option<std::string> boundaries{*this, "boundaries",
                                  llvm::cl::desc("auto, rows or whole."),
                                  llvm::cl::init("auto")};
+  Option<std::string> experts{
+      *this, "experts",
+      llvm::cl::desc("How experts get their rows: auto, gathered, dispatched."),
+      llvm::cl::init("auto")};
   Option<std::string> launch{
       *this, "launch",
       llvm::cl::desc("auto: kernels are launched by graph or eager."),

@@ -110,6 +110,9 @@ enum class OpKind {
   ReduceScatter,   ///< the sum over `axes`, own part of `dim`
   AllGather,       ///< all parts of `dim` over `axes`
   Broadcast,       ///< the value of coordinate `root` of `axes`
+  Dispatch,        ///< rows x, ids, weights -> the same on the ranks along
+                   ///< `axes` that have one of a row's `experts`
+  Combine,         ///< rows y as dispatched, ids before -> their sum, own rows
   Relabel,         ///< local data, position by position, as another value
 };
 /// "linear", "all_reduce", ...
@@ -168,6 +171,7 @@ struct Attributes {
   std::optional<int64_t> window;
   double softcap = 0; ///< Attention: of the scores, 0: none
   int64_t topK = 0;
+  int64_t experts = 0; ///< Dispatch, Combine: in blocks on the ranks
   bool renormalize = false;
   int64_t groups = 0; ///< Router: of experts; 0: none
   int64_t chosenGroups = 0;

@@ -12,10 +12,11 @@ namespace layline {
 /// with everything else at its best, the kernel that pays the sum, where its
 /// price comes from; and for a value (an op's place, "layer.3.input_norm") who
 /// reads it in which form, and what is gathered in its place if its own gather
-/// is forbidden. Nothing, with a message in `error` that lists names, if there
+/// is forbidden. `experts` as for plan-variants. Nothing, with a message in `error` that lists names, if there
 /// is no such site or value.
 std::optional<std::string> explain(mlir::func::FuncOp placed,
                                    const CostModel &model, bool fuse,
+                                   llvm::StringRef experts,
                                    llvm::StringRef name,
                                    llvm::ArrayRef<int64_t> tokens,
                                    std::string &error);

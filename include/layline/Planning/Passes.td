@@ -14,6 +14,13 @@ def PlanVariants : Pass<"plan-variants", "::mlir::ModuleOp"> {
     range of token counts in which the choice is the same (less than 1 % above the
     best). The ranges are disjoint and cover [min-tokens, max-tokens].
 
+    Experts that are dealt out over the ranks get their rows in one of two ways
+    (`experts`): all ranks have all rows and what they make of them owes a sum
+    (`gathered`), or each row is sent to the ranks of its experts and comes back
+    from there (`dispatched`: grid.dispatch and grid.combine). `auto` takes what
+    costs least, or with `rows` what needs the fewest and narrowest collectives.
+    `whole` gathers.
+
     The choices stand on the ops as `grid.choice`; plan-apply-forms applies them.
 
     ```mlir
@@ -30,6 +37,8 @@ def PlanVariants : Pass<"plan-variants", "::mlir::ModuleOp"> {
     Option<"minTokens", "min-tokens", "int64_t", "1", "Fewest query tokens of a step.">,
     Option<"maxTokens", "max-tokens", "int64_t", "8192", "Most query tokens of a step.">,
     Option<"boundaries", "boundaries", "std::string", "\"auto\"", "auto, rows or whole.">,
+    Option<"experts", "experts", "std::string", "\"auto\"",
+           "How experts on several ranks get their rows: auto, gathered or dispatched.">,
     Option<"fuse", "fuse", "bool", "true", "auto: use fused kernels that the target has.">,
     Option<"launch", "launch", "std::string", "\"graph\"",
            "auto: how kernels are launched: graph (from a CUDA graph) or eager.">,

@@ -45,7 +45,10 @@ struct Partition {
     /// head once, on the first rank that reads it. The ranks below read for the
     /// query heads [0, b), so that is [ceil(b / g), ceil(e / g)), the end of
     /// what Readers gives.
-    FirstReaders
+    FirstReaders,
+    /// Rows that were dispatched to the ranks of their experts: each rank has a
+    /// place for every item, and which of them are filled the data say.
+    Routed
   };
 
   static Partition block() { return {Kind::Block, 0, {}}; }
@@ -64,8 +67,13 @@ struct Partition {
     return {Kind::FirstReaders, queryHeads, {}};
   }
 
+  static Partition routed(int64_t experts) {
+    return {Kind::Routed, experts, {}};
+  }
+
   Kind kind = Kind::Block;
-  int64_t argument = 0; ///< Cyclic: interleave, (First)Readers: query heads
+  /// Cyclic: interleave, (First)Readers: query heads, Routed: experts.
+  int64_t argument = 0;
   std::vector<int64_t> owners;
 };
 
@@ -84,6 +92,8 @@ int64_t getLargestExtent(const Partition &partition, int64_t items,
 
 /// Part `rank` of Block.
 Segment getBlock(int64_t items, int64_t ranks, int64_t rank);
+/// The rank whose part of Block has item 0 <= `item` < `items`.
+int64_t getBlockOwner(int64_t items, int64_t ranks, int64_t item);
 
 /// Items of a rank as expressions in `rank` and `items`: contiguous, or, with
 /// `stride` > 0, runs of `block` items whose begins are `stride` apart. The

@@ -22,7 +22,8 @@ template <typename T> KernelFunction<T> kernelOf(StepKind kind) {
       addExpertBias<T>, latentAttention<T>,
       indexer<T>,       softcap<T>,
       rowSquares<T>,    normBy<T>,
-      quantize<T>,      dequantize<T>};
+      quantize<T>,      dequantize<T>,
+      dispatch<T>,      combine<T>};
   return kernels[static_cast<std::size_t>(kind)];
 }
 

@@ -10,6 +10,9 @@ namespace layline::runtime {
 template <typename T>
 using KernelFunction = void (*)(RankContext<T> &, const Step &);
 
+/// The id of an expert where a row did not come to the rank.
+inline constexpr std::int64_t kNoExpert = -1;
+
 /// Never null except for `fused`, which has no kernel but a body.
 template <typename T> KernelFunction<T> kernelOf(StepKind kind);
 
@@ -51,6 +54,9 @@ LAYLINE_KERNEL(rowScale);
 // QuantizeKernels.cpp
 LAYLINE_KERNEL(quantize);
 LAYLINE_KERNEL(dequantize);
+// RoutingKernels.cpp
+LAYLINE_KERNEL(dispatch);
+LAYLINE_KERNEL(combine);
 // CollectiveKernels.cpp
 LAYLINE_KERNEL(allReduce);
 LAYLINE_KERNEL(reduceScatter);

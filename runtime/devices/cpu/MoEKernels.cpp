@@ -119,7 +119,8 @@ template <typename T> T gated(const StepAttributes &attrs, T gate, T up) {
 } // namespace
 
 /// Tokens grouped by expert, three products per expert. Experts of other ranks
-/// are skipped: the output owes their sum.
+/// are skipped: the output owes their sum. Rows that were not dispatched here
+/// have no experts, and come out as no numbers.
 template <typename T> void experts(RankContext<T> &context, const Step &step) {
   auto input = context.floats(step.arg("input"));
   auto ids = context.integers(step.arg("ids"));
@@ -135,7 +136,16 @@ template <typename T> void experts(RankContext<T> &context, const Step &step) {
 
   std::vector<std::vector<Assignment>> assigned(
       static_cast<std::size_t>(local));
-  for (std::int64_t t = 0; t < ids.dim(0); ++t)
+  std::fill_n(output.data, output.count(), T(0));
+  const DimLayout &rowLayout = step.arg("input").layout.dims[0];
+  bool isRouted = rowLayout.isSplit() &&
+                  context.run->plan->ranges[rowLayout.range].isRouted();
+  for (std::int64_t t = 0; t < ids.dim(0); ++t) {
+    if (isRouted && slots > 0 && ids.data[t * slots] == kNoExpert) {
+      std::fill_n(output.data + t * out, out,
+                  std::numeric_limits<T>::quiet_NaN());
+      continue;
+    }
     for (std::int64_t k = 0; k < slots; ++k) {
       std::int64_t expert = ids.data[t * slots + k];
       if (expert < 0 || expert >= count)
@@ -144,8 +154,8 @@ template <typename T> void experts(RankContext<T> &context, const Step &step) {
       if (expert >= first && expert < first + local)
         assigned[static_cast<std::size_t>(expert - first)].push_back({t, k});
     }
+  }
 
-  std::fill_n(output.data, output.count(), T(0));
   std::vector<T> x, g, u, y;
   for (std::int64_t e = 0; e < local; ++e) {
     const std::vector<Assignment> &list = assigned[static_cast<std::size_t>(e)];

@@ -89,7 +89,7 @@ SplitAttr test::withLastLink(SplitAttr split, PartitionKind kind,
 bool test::isCollective(Operation *op) { return isa<CommEdgeOpInterface>(op); }
 
 bool test::paysSum(Operation *op) {
-  return isa<AllReduceOp, ReduceScatterOp>(op);
+  return isa<AllReduceOp, ReduceScatterOp, CombineOp>(op);
 }
 
 /// The layouts that the results of `op` get from its operands; empty if it may

@@ -86,6 +86,12 @@ void settleTypes(mlir::func::FuncOp function);
 
 #define LAYLINE_FAULTS(X)                                                                           \
   X(DropReduce)                                                                                     \
+  X(DispatchedByOtherIds)                                                                           \
+  X(ExpertsOfOtherDispatch)                                                                         \
+  X(CombinedByOtherIds)                                                                             \
+  X(DispatchedToFewerExperts)                                                                       \
+  X(CombineAsReduceScatter)                                                                         \
+  X(ExpertsShifted)                                                                                 \
   X(DropGather)                                                                                     \
   X(OutputLeftInParts)                                                                              \
   X(ReduceTwice)                                                                                    \

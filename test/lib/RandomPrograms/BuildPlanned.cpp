@@ -26,10 +26,12 @@ LogicalResult test::placeAndPlan(ModuleOp module, const PlanChoice &plan) {
   placement.tp = plan.tp;
   placement.cp = plan.cp;
   placement.cpSplit = plan.cpSplit;
+  placement.ep = plan.expertParallel ? plan.tp : 1;
   PlanningOptions planning;
   planning.maxTokens = plan.maxTokens;
   planning.boundaries = plan.boundaries;
   planning.fuse = plan.fuse;
+  planning.experts = plan.experts;
   PassManager manager(module.getContext());
   manager.enableVerifier(false);
   buildPlacementPipeline(manager, placement);

@@ -24,6 +24,9 @@ struct PlanChoice {
   std::string boundaries = "rows"; ///< as plan-variants takes them
   int64_t maxTokens = 64;
   bool fuse = true;
+  /// Whole experts on each rank; how their rows get there.
+  bool expertParallel = false;
+  std::string experts = "auto";
 };
 
 struct RandomProgram {

@@ -48,6 +48,9 @@ public:
 
   bool addModel(const std::string &name, const std::string &path,
                 int64_t mostLayers);
+  /// With whole experts on each rank, and rows dispatched to them.
+  bool addExpertParallel(const std::string &name, const std::string &path,
+                         int64_t mostLayers);
   /// A program of test/unit/faults/Inputs, placed in several ways unless it is
   /// planned by hand.
   bool addFile(const std::string &name);
@@ -65,7 +68,7 @@ private:
 
   std::unique_ptr<MLIRContext> context;
   bool onlyLastPlace;
-  std::vector<std::string> models, files;
+  std::vector<std::string> models, expertParallel, files;
   std::vector<Subject> subjects;
   Tally tally;
   /// Nets that refuse a program without a fault, and why.
@@ -154,6 +157,28 @@ bool Matrix::addModel(const std::string &name, const std::string &path,
   return good;
 }
 
+bool Matrix::addExpertParallel(const std::string &name, const std::string &path,
+                               int64_t mostLayers) {
+  llvm::Expected<DecoderConfig> read = readHFConfig(path);
+  if (!read) {
+    std::cerr << llvm::toString(read.takeError()) << "\n";
+    return false;
+  }
+  DecoderConfig config = std::move(*read);
+  config.layers = std::min(config.layers, mostLayers);
+  config.perLayer.resize(config.layers);
+  expertParallel.push_back(name);
+  bool good = true;
+  for (PlanChoice plan : listPlans({{4, 1}, {2, 2}})) {
+    plan.expertParallel = true;
+    bool isDispatched = plan.boundaries == "rows";
+    plan.experts = isDispatched ? "dispatched" : "gathered";
+    good &= addPlanned(describe(name, plan) + " ep " + std::to_string(plan.tp),
+                       buildPlanned(config, plan, *context));
+  }
+  return good;
+}
+
 bool Matrix::addFile(const std::string &name) {
   const std::string path =
       LAYLINE_SOURCE_DIR "/test/unit/faults/Inputs/" + name + ".mlir";
@@ -206,7 +231,13 @@ std::string Matrix::page() const {
     os << (i ? ", " : "") << models[i];
   os << "; two layers of each, at tp 8, and at tp 4 x cp 2 (zigzag), with "
         "boundaries by rows and whole; the first also at tp 2 with two "
-        "variants.\n\nPrograms of test/unit/faults/Inputs, for kinds that "
+        "variants.\n\nWith "
+        "whole experts on each rank of tp: ";
+  for (size_t i = 0; i < expertParallel.size(); ++i)
+    os << (i ? ", " : "") << expertParallel[i];
+  os << "; at tp 4, and at tp 2 x cp 2, with rows dispatched to them and with "
+        "all rows on every rank.\n\nPrograms of test/unit/faults/Inputs, for "
+        "kinds that "
         "these models have no place for: ";
   for (size_t i = 0; i < files.size(); ++i)
     os << (i ? ", " : "") << files[i];
@@ -298,6 +329,11 @@ int main(int argc, char **argv) {
   for (const char *model : {"qwen3-30b-a3b", "llama-3.1-70b"})
     good &= matrix.addModel(model, source + "/data/models/" + model + ".json",
                             options->layers);
+  good &= matrix.addExpertParallel(
+      "glm4_moe", source + "/test/golden/glm4_moe/config.json", 2);
+  good &= matrix.addExpertParallel("qwen3-30b-a3b",
+                                   source + "/data/models/qwen3-30b-a3b.json",
+                                   options->layers);
   for (const char *file : {"scales-biases-windows", "router-broadcast",
                            "wide-key-norm", "padded-heads", "padded-head-norm",
                            "quantized-rows", "quantized-gather"})

@@ -245,6 +245,19 @@ Json PlanBuilder::firstReaders(std::int64_t kvHeads, std::int64_t heads,
   return {{"range", id}, {"unit", unit}};
 }
 
+Json PlanBuilder::routed(const Json &extent, std::int64_t experts) {
+  std::string id = "routed" + std::to_string(experts) + ".tokens/tp";
+  if (!hasRange(id))
+    plan_["ranges"].push_back(
+        {{"id", id},
+         {"axis", "tp"},
+         {"extent", extent},
+         {"kind", "routed"},
+         {"of", experts},
+         {"segments", Json::array({{{"begin", 0}, {"size", extent}}})}});
+  return {{"range", id}, {"unit", 1}};
+}
+
 std::int64_t PlanBuilder::largestPart(const Json &id,
                                       std::int64_t tokens) const {
   for (const Json &range : plan_["ranges"]) {
@@ -255,6 +268,8 @@ std::int64_t PlanBuilder::largestPart(const Json &id,
         : range["extent"].is_string() ? tokens
                                       : range["extent"].get<std::int64_t>();
     std::int64_t ranks = axisSize(range["axis"]);
+    if (range["kind"] == "routed")
+      return extent;
     if (range["kind"] == "block")
       return (extent + ranks - 1) / ranks;
     if (range["kind"] == "zigzag")
@@ -388,7 +403,8 @@ std::string PlanBuilder::buffer(const Json &shape, const Json &dims, bool owes,
 
 bool PlanBuilder::isCollective(const std::string &kind) const {
   return kind == "all_reduce" || kind == "reduce_scatter" ||
-         kind == "all_gather" || kind == "broadcast";
+         kind == "all_gather" || kind == "broadcast" || kind == "dispatch" ||
+         kind == "combine";
 }
 
 Json PlanBuilder::bodyStep(const std::string &kind, const Json &args,

@@ -46,6 +46,8 @@ public:
   /// Of those the ones that no lower rank's block reads.
   Json firstReaders(std::int64_t kvHeads, std::int64_t heads,
                     std::int64_t unit = 1);
+  /// Rows that were dispatched over tp to the ranks of their experts.
+  Json routed(const Json &extent, std::int64_t experts);
 
   std::string weight(const std::string &key,
                      const std::vector<std::int64_t> &shape, const Json &dims,

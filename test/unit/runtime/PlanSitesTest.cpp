@@ -44,8 +44,8 @@ TEST_CASE("sites, kernels and planes", "[plan]") {
         [&](Json &p) {
           small(p)["sites"] = site(step(small(p), "embedding")["id"]);
         },
-        "(embedding), which pays no sum; an all_reduce, a reduce_scatter or a "
-        "fused step with one is expected"},
+        "(embedding), which pays no sum; an all_reduce, a reduce_scatter, a "
+        "combine or a fused step with one is expected"},
        {"a site of another step of the kernel",
         [&](Json &p) {
           small(p)["sites"] = site(step(small(p), "norm", 1)["id"]);
