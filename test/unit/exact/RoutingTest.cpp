@@ -130,6 +130,6 @@ TEST_CASE("rows that went to other experts differ") {
   differ([](Routed &r) { r.isShifted = true; });
   differ([](Routed &r) { r.readsHoles = true; });
   differ([](Routed &r) { r.experts = kExperts - 1; });
-  differ([](Routed &r) { r.experts = kExperts + 4; });
+  differ([](Routed &r) { r.experts = 2 * kExperts; });
   differ([](Routed &r) { r.experts = 0; });
 }

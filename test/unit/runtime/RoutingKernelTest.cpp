@@ -201,7 +201,7 @@ TEST_CASE("contracts of routed rows", "[plan][contract]") {
   CHECK_THAT(finding([](RoutedPlan &p) {
                Json columns = p.routed;
                p.extra = [columns](RoutedPlan &q) {
-                 q.bench.b.buffer({3, "tokens"}, {nullptr, columns});
+                 q.bench.b.weight("z", {3, 5}, {nullptr, columns});
                };
              }),
              Contains("by which only rows are routed, one by one"));
