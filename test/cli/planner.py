@@ -185,4 +185,28 @@ bad.write_text('{"model_type": "llama"')
 run = test.run("sweep", bad, configs[0], "--tp", "2", "--tokens", "64")
 test.expect(run.status == 0 and "refused" in run.stdout and "bad.json" in run.stdout,
             "a broken config is one refusal among the others", run)
+# Rows dispatched to their experts: two collectives in place of a sum and what
+# gathers the rows before it; never where few rows make a launch dear.
+decisions = plan("qwen3-235b-a22b", 8, "b200x8", "--tokens", "1:32768", "--ep", 8)
+became = {v["tokens"][0]: [s["became"] for s in decisions["sites"]
+                           if s["variant"] == v["id"] and "experts" in s["site"]]
+          for v in decisions["variants"]}
+first, last = became[min(became)], became[max(became)]
+test.expect(first and not any("dispatch" in b for b in first), "few rows are gathered", first[:1])
+test.expect(last and all(b == "dispatch + combine" for b in last), "many rows are dispatched",
+            last[:1])
+for price in decisions["prices"]:
+    test.expect(price["chosen_us"] <= price["unfused_us"] + 1e-3,
+                f"--ep 8 at {price['tokens']} tokens: fusing costs nothing", price)
+# Asked for either way, the other one is not taken.
+for how, there in (("gathered", False), ("dispatched", True)):
+    sites = plan("qwen3-30b-a3b", 8, "h200x8", "--tokens", "4096:4096", "--ep", 8, "--experts",
+                 how)["sites"]
+    test.expect(any(s["became"] == "dispatch + combine" for s in sites) == there,
+                f"--experts {how}", sorted({s["became"] for s in sites}))
+run = test.run("compile", MODELS / "qwen3-30b-a3b.json", "-o", test.out / "explain", "--tp", 8,
+               "--ep", 8, "--target", "h200x8", "--tokens", "4096", "--explain", "layer.1.experts")
+test.expect(run.status == 0 and re.search(r"dispatch \+ combine  \(formula: .*uniform routing", run.stdout),
+            "--explain of experts has both ways", run)
+
 test.finish("planner")

@@ -6,6 +6,7 @@
 #include "layline/Driver/Compiler.h"
 #include "layline/Import/Activations.h"
 #include "layline/Support/PlaceName.h"
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -205,6 +206,12 @@ static void printVariant(std::ostream &os, const VariantReport &variant,
              formatBytes(before.ring), formatBytes(after.ring),
              formatBytes(before.viaSwitch), formatBytes(after.viaSwitch)});
   table.print(os);
+  auto isSent = [](const SiteReport &site) {
+    return site.became.find("dispatch") != std::string::npos;
+  };
+  if (std::any_of(variant.sites.begin(), variant.sites.end(), isSent))
+    os << "  (which rows go to which experts is known at run time: bytes of "
+          "dispatch and combine are those expected of uniform routing)\n";
   printPrices(os, variant);
   printGathers(os, variant);
   printRest(os, variant);
