@@ -86,12 +86,12 @@ if os.path.exists("/dev/full"):
 
 # Experts are shared out over all ranks of --tp or none; a model without any
 # has none to share out.
-MOE = GOLDEN / "qwen3_moe" / "config.json"
+DENSE, MOE = GOLDEN / "llama" / "config.json", CONFIG
 for tp, ep, expected in ((4, 2, "expected 1 or 4"), (1, 2, "expected 1"), (2, 4, "expected 1 or 2"),
                          (4, 0, "expected 1 or 4")):
     test.refused(test.run("compile", MOE, "-o", OUT, "--tp", tp, "--ep", ep), f"--tp {tp} --ep {ep}",
                  2, f"--ep: found {ep} with --tp {tp}, {expected}")
-test.refused(test.run("compile", CONFIG, "-o", OUT, "--tp", 4, "--ep", 4), "--ep of a dense model",
+test.refused(test.run("compile", DENSE, "-o", OUT, "--tp", 4, "--ep", 4), "--ep of a dense model",
              1, "config.json", "expert parallelism over 4 ranks, but the program has no experts")
 test.refused(test.run("compile", MOE, "-o", OUT, "--tp", 3, "--ep", 3, "--even"), "--ep 3 --even", 1,
              "3 ranks cannot hold equal parts of 8 experts", "1, 2, 4, 8")
