@@ -2,7 +2,9 @@
 #include "layline/Driver/Pipelines.h"
 #include "dialects/Decoder/Decoder.h"
 #include "dialects/Grid/Grid.h"
+#include "dialects/KV/KV.h"
 #include "dialects/Launch/Launch.h"
+#include "layline/KVVerification/Passes.h"
 #include "layline/Lowering/Passes.h"
 #include "layline/Placement/Passes.h"
 #include "layline/Planning/Passes.h"
@@ -57,13 +59,14 @@ void layline::buildVerificationPipeline(OpPassManager &manager) {
 
 void layline::registerAllDialects(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, grid::GridDialect, decoder::DecoderDialect,
-                  launch::LaunchDialect>();
+                  launch::LaunchDialect, kv::ir::KVDialect>();
 }
 
 void layline::registerAllPasses() {
   registerLaylinePlacementPasses();
   registerLaylinePlanningPasses();
   registerLaylineVerificationPasses();
+  registerLaylineKVVerificationPasses();
   registerLaylineLoweringPasses();
   registerLoweringPipeline();
   PassPipelineRegistration<PlacementOptions>(
