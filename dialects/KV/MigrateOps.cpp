@@ -67,14 +67,13 @@ static std::string listRanks(ArrayRef<int64_t> ranks) {
 
 std::string End::nameRank(int64_t number) const {
   const Rank &rank = side.ranks[number];
+  const char *const axes[] = {"pp", "dp", "cp", "tp"};
+  const int64_t at[] = {rank.pp, rank.dp, rank.cp, rank.tp};
   std::string where;
-  for (auto [axis, size, at] : llvm::zip(
-           std::initializer_list<StringRef>{"pp", "dp", "cp", "tp"},
-           PoolOp(pool).getMesh(),
-           std::initializer_list<int64_t>{rank.pp, rank.dp, rank.cp, rank.tp}))
+  for (auto [axis, size] : llvm::enumerate(PoolOp(pool).getMesh()))
     if (size > 1)
-      where +=
-          (where.empty() ? "" : ", ") + axis.str() + " " + std::to_string(at);
+      where += (where.empty() ? "" : ", ") + std::string(axes[axis]) + " " +
+               std::to_string(at[axis]);
   return (name + " rank " + Twine(number) +
           (where.empty() ? std::string() : " (" + where + ")"))
       .str();
@@ -261,14 +260,30 @@ LogicalResult MigrateVerifier::verifyTokens(TransferOp transfer, SendOp send) {
            << tokens.getParts() << " positions of plane '" << name
            << "' that one query has selected: the next selects others, "
               "expected every position that the target keeps";
-  bool isOwned = source.pool.getResidency().getRule() == LayerRule::Owners;
-  if (isOwned && tokens.getKind() != TokensKind::Whole && tokens.getParts() > 1)
+  // Only ranks that own the same layers, and keep the same heads, can share
+  // out their tokens.
+  int plane = findPlane(name);
+  if (source.pool.getResidency().getRule() != LayerRule::Owners || plane < 0 ||
+      tokens.getKind() == TokensKind::Whole)
+    return success();
+  for (int64_t layer : send.getLayers().getIds()) {
+    int64_t count = 0;
+    for (int64_t rank : source.findHolders(plane, layer)) {
+      HeadRange own = ::layline::kv::getHeads(planes[plane], source.side,
+                                              source.side.ranks[rank]);
+      int64_t head = send.getHead();
+      count += head >= own.begin && head < own.end;
+    }
+    if (count == 0 || tokens.getParts() <= count)
+      continue;
     return send.emitOpError("sends 1/")
-           << tokens.getParts() << " of the tokens of layers "
-           << describeLayers(send.getLayers().getIds()) << " of plane '" << name
-           << "', which " << source.nameRank(transfer.getSource())
-           << " owns: no other rank has the other " << tokens.getParts() - 1
-           << "/" << tokens.getParts() << ", expected every token";
+           << tokens.getParts() << " of the tokens of layer " << layer
+           << " of plane '" << name << "', which "
+           << source.nameRank(transfer.getSource()) << " owns: " << count
+           << (count == 1 ? " rank keeps" : " ranks keep") << " it, "
+           << tokens.getParts() - count << "/" << tokens.getParts()
+           << " would be lost, expected every token";
+  }
   return success();
 }
 
@@ -292,15 +307,13 @@ LogicalResult MigrateVerifier::verifyPages(TransferOp transfer, SendOp send,
            << " bytes at the source and at " << b.offset << " strides ["
            << b.tokenStride << ", " << b.headStride << "] of " << b.pageBytes
            << " at the target";
-  HeadRange from = ::layline::kv::getHeads(
+  HeadRange own = ::layline::kv::getHeads(
       planes[plane], source.side, source.side.ranks[transfer.getSource()]);
-  HeadRange to = ::layline::kv::getHeads(
-      planes[plane], target.side, target.side.ranks[transfer.getTarget()]);
-  if (from.begin != to.begin || from.end != to.end)
-    return send.emitOpError("sends whole pages, with heads ")
-           << from.begin << " to " << from.end - 1 << " of plane '"
-           << planes[plane].name << "' at the source and " << to.begin << " to "
-           << to.end - 1 << " at the target";
+  int64_t head = send.getHead(), end = head + send.getHeads();
+  if (head != own.begin || end != own.end)
+    return send.emitOpError("sends whole pages with heads ")
+           << head << " to " << end - 1 << " of plane '" << planes[plane].name
+           << "', a page has heads " << own.begin << " to " << own.end - 1;
   return success();
 }
 

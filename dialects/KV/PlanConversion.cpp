@@ -58,11 +58,11 @@ private:
 
 /// Ranks in row-major order.
 bool PoolEmitter::findMesh() {
-  for (const Rank &rank : side.ranks)
-    for (auto [size, at] :
-         llvm::zip(mesh, std::initializer_list<int64_t>{rank.pp, rank.dp,
-                                                        rank.cp, rank.tp}))
-      size = std::max(size, at + 1);
+  for (const Rank &rank : side.ranks) {
+    const int64_t at[] = {rank.pp, rank.dp, rank.cp, rank.tp};
+    for (size_t axis = 0; axis < mesh.size(); ++axis)
+      mesh[axis] = std::max(mesh[axis], at[axis] + 1);
+  }
   for (auto [number, rank] : llvm::enumerate(side.ranks)) {
     int64_t index =
         ((rank.pp * mesh[1] + rank.dp) * mesh[2] + rank.cp) * mesh[3] + rank.tp;

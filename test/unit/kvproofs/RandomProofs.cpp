@@ -1,17 +1,23 @@
 //===- RandomProofs.cpp - proofs against bytes, with random faults --------===//
 //
 // Random pairs of layouts (../kv/RandomLayouts.h). Whatever is planned must be
-// proved. Then one thing of the plan is changed, and proof and byte simulation
-// must agree: what is proved shows no fault in any request that is tried; what
-// is refuted with a request shows one in that request.
+// proved, and be the same as IR and back. Then one thing of the plan is
+// changed, and proof and byte simulation must agree: what is proved shows no
+// fault in any request that is tried; what is refuted with a request shows one
+// in that request.
 //
 //===----------------------------------------------------------------------===//
+#include "../kv/PlanEquality.h"
 #include "../kv/RandomLayouts.h"
+#include "dialects/KV/PlanConversion.h"
 
 #include "layline/KV/Simulation.h"
 #include "layline/KVVerification/MigrationProof.h"
 
 #include "plan/Error.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 
 #include <cstdlib>
 #include <iostream>
@@ -140,6 +146,19 @@ SimulationOptions makeRequest(const Plan &plan, std::int64_t tokens) {
   return options;
 }
 
+/// A plan has the same plan as IR, which verifies.
+void checkRoundTrip(mlir::MLIRContext &context, const Plan &plan) {
+  std::string error;
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      emitMigration(&context, plan, error);
+  RC_LOG() << error << "\n";
+  RC_ASSERT(static_cast<bool>(module));
+  RC_ASSERT(mlir::succeeded(mlir::verify(*module)));
+  llvm::FailureOr<Plan> read = readMigration(*module);
+  RC_ASSERT(mlir::succeeded(read));
+  RC_ASSERT(*read == plan);
+}
+
 bool isWrong(const SimulationResult &result, bool isOnce) {
   return !result.fault.empty() || (isOnce && result.twice > 0);
 }
@@ -148,6 +167,8 @@ bool isWrong(const SimulationResult &result, bool isOnce) {
 
 int main() {
   setenv("RC_PARAMS", "max_success=4000 seed=5", 0);
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<ir::KVDialect>();
   std::map<std::string, Tally> tally;
   bool isGood = rc::check("proofs agree with bytes", [&] {
     const auto [model, from, to] = makeLayoutPair();
@@ -173,6 +194,8 @@ int main() {
       ++count.proved;
       count.slowest = std::max(count.slowest,
                                static_cast<std::int64_t>(proof.seconds * 1e6));
+
+      checkRoundTrip(context, plan);
 
       std::string what = plantFault(plan);
       if (what.empty())
