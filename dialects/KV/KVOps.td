@@ -81,7 +81,9 @@ def KV_MigrateOp : KV_Op<"migrate", [Symbol, SingleBlock, NoTerminator, NoRegion
     Its transfers are the send assignment; its `kv.ready` ops say whom each
     target rank waits for. Every item that a target rank keeps must arrive:
     `--verify-kv-migrations` proves that each does, once, for every number of
-    tokens, chunk, prefix and page table.
+    tokens, chunk, prefix and page table. `rounds_to_pages` sends the slots
+    behind the last token, too, up to the end of its page; `prefix_unit` is what
+    the number of tokens that the target has already is a multiple of.
 
     Example:
 
@@ -96,6 +98,7 @@ def KV_MigrateOp : KV_Op<"migrate", [Symbol, SingleBlock, NoTerminator, NoRegion
     ```
 
     Constraints:
+    * a prefix that the target has is a multiple of at least one token.
     * both pools are there, and have planes of the same names, in that order,
       element types, heads, bytes and layers.
     * a latent row has no heads to be cut by: both sides keep it whole.
@@ -106,12 +109,13 @@ def KV_MigrateOp : KV_Op<"migrate", [Symbol, SingleBlock, NoTerminator, NoRegion
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$source, FlatSymbolRefAttr:$target,
                        StrAttr:$profile, I64Attr:$max_descriptors, I64Attr:$slot_bytes,
-                       UnitAttr:$rounds_to_pages, OptionalAttr<StrAttr>:$model);
+                       UnitAttr:$rounds_to_pages, DefaultValuedAttr<I64Attr, "1">:$prefix_unit,
+                       OptionalAttr<StrAttr>:$model);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `from` $source `to` $target `profile` $profile
     `max_descriptors` $max_descriptors `slot_bytes` $slot_bytes
-    (`rounds_to_pages` $rounds_to_pages^)? $body attr-dict
+    (`rounds_to_pages` $rounds_to_pages^)? (`prefix_unit` $prefix_unit^)? $body attr-dict
   }];
 }
 

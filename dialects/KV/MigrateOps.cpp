@@ -424,6 +424,10 @@ LogicalResult MigrateVerifier::verifyReady() {
 }
 
 LogicalResult MigrateVerifier::run() {
+  if (static_cast<int64_t>(op.getPrefixUnit()) < 1)
+    return op.emitOpError("has prefixes in units of ")
+           << static_cast<int64_t>(op.getPrefixUnit())
+           << " tokens, expected at least 1";
   if (failed(verifyPlanes()))
     return failure();
   for (Operation &nested : op.getBody().front()) {

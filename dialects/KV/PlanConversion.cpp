@@ -375,6 +375,7 @@ OwningOpRef<ModuleOp> layline::kv::emitMigration(MLIRContext *context,
       builder.getI64IntegerAttr(plan.policy.maxDescriptors),
       builder.getI64IntegerAttr(plan.policy.slotBytes),
       plan.policy.roundsToPages ? builder.getUnitAttr() : UnitAttr(),
+      builder.getI64IntegerAttr(plan.policy.prefixUnit),
       plan.model.empty() ? StringAttr() : builder.getStringAttr(plan.model));
   builder.createBlock(&migrate.getBody());
   for (const Transfer &transfer : plan.transfers) {
@@ -463,6 +464,7 @@ FailureOr<Plan> layline::kv::readMigration(MigrateOp migrate) {
   plan.source = getSide(source);
   plan.target = getSide(target);
   plan.policy.roundsToPages = migrate.getRoundsToPages();
+  plan.policy.prefixUnit = migrate.getPrefixUnit();
   plan.policy.maxDescriptors = migrate.getMaxDescriptors();
   plan.policy.slotBytes = migrate.getSlotBytes();
   plan.responders.resize(plan.target.ranks.size());

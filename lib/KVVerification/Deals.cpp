@@ -3,6 +3,9 @@
 #include "IntegerSystem.h"
 #include "layline/Verification/PartitionProof.h"
 
+#include <algorithm>
+#include <numeric>
+
 using namespace layline;
 using namespace layline::kv;
 
@@ -131,9 +134,44 @@ Cases addAtom(Cases cases, const Unknowns &of, const Atom &atom) {
 
 } // namespace
 
+/// Cyclic parts of the request say the same of a token in every request that
+/// has it, and repeat together: one period decides whether some token is in all
+/// of them. The first such token; -1 if there is none; nothing if the period is
+/// long.
+static std::optional<std::int64_t>
+findInPeriod(const std::vector<TokenPart> &parts) {
+  constexpr std::int64_t kLongPeriod = 1 << 14;
+  std::int64_t period = 1;
+  for (const TokenPart &part : parts) {
+    if (part.parts > kLongPeriod / part.unit)
+      return std::nullopt;
+    period = std::lcm(period, part.parts * part.unit);
+    if (period > kLongPeriod)
+      return std::nullopt;
+  }
+  Request request;
+  request.tokens = period;
+  std::vector<TokenRun> runs = selectTokens(parts, request, {{0, period}});
+  return runs.empty() ? -1 : runs.front().first;
+}
+
 std::optional<TokenPoint>
 DealProver::findToken(const TokenDomain &domain,
                       const std::vector<Atom> &atoms) {
+  std::vector<TokenPart> cyclic;
+  for (const Atom &atom : atoms)
+    if (atom.deal.kind == TokenPart::Kind::Cyclic &&
+        atom.deal.of == TokenPart::Of::Request)
+      cyclic.push_back({atom.deal.kind, atom.deal.parts, atom.part,
+                        atom.deal.unit, atom.deal.of});
+  if (!cyclic.empty() && !domain.isState)
+    if (std::optional<std::int64_t> token = findInPeriod(cyclic)) {
+      if (*token < 0)
+        return std::nullopt;
+      // As the last one of its request it is in any window.
+      if (cyclic.size() == atoms.size())
+        return TokenPoint{*token + 1, *token, 0, {0, *token + 1}};
+    }
   IntegerSystem system;
   Unknowns unknowns(system);
   Cases cases = makeDomain(domain, unknowns, std::move(system));

@@ -302,6 +302,9 @@ std::string Prover::describePart(const TokenPart &part) const {
 
 void Prover::addLines() {
   bool isPaged = std::count(movesPages.begin(), movesPages.end(), true) > 0;
+  std::int64_t unit = plan.policy.prefixUnit;
+  std::string prefixes =
+      unit > 1 ? " (a multiple of " + std::to_string(unit) + ")" : "";
   for (const auto &[what, line] : proved) {
     std::string planes;
     for (int plane : line.planes)
@@ -316,7 +319,8 @@ void Prover::addLines() {
         (line.isExactlyOnce ? "written exactly once"
                             : "written at least once, with equal bytes") +
         ", from " + senders + " senders each, for every count of tokens, " +
-        (isPaged ? "chunks and prefixes of whole pages" : "chunk, prefix") +
+        (isPaged ? "chunks and prefixes of whole pages"
+                 : "chunk, prefix" + prefixes) +
         ", room and page table");
   }
 }

@@ -76,6 +76,9 @@ std::string layline::kv::nameRank(const char *side, const Side &of, int rank) {
 }
 
 bool Checker::checkPlanes() {
+  if (plan.policy.prefixUnit < 1)
+    return fail(join("prefixes in units of ", plan.policy.prefixUnit,
+                     " tokens; at least 1 is expected"));
   for (const Plane &plane : plan.planes) {
     std::string where = "plane '" + plane.name + "': ";
     if (plane.heads < 1 || plane.headBytes < 1 || plane.window < 0)

@@ -26,6 +26,17 @@ kv.migrate @m from @nobody to @decode profile "optimised" max_descriptors 0 slot
 
 // -----
 
+// A prefix is a number of tokens.
+kv.pool @prefill mesh [1, 1, 2, 1] page 4
+  buffers [#kv.buffer<"k" table "kv" page 32>]
+  planes [#kv.plane<"k" "u8" 2 x 4 layers 0 to 1 in "k" token_major>]
+  residency <tokens whole, heads replicated, layers all>
+// expected-error @below {{has prefixes in units of 0 tokens, expected at least 1}}
+kv.migrate @m from @prefill to @prefill profile "optimised" max_descriptors 0 slot_bytes 0 prefix_unit 0 {
+}
+
+// -----
+
 // Planes are the same ones, in the same order.
 kv.pool @prefill mesh [1, 1, 2, 1] page 4
   buffers [#kv.buffer<"k" table "kv" page 32>]

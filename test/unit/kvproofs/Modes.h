@@ -66,6 +66,8 @@ inline std::vector<Mode> getModes() {
       {"latents and index to dcp 8", sparse, "tp8,fp8", "tp8,dcp8,fp8"},
       {"pages over cp", qwen, "tp1,cp4,pagesplit", "tp4"},
       {"pages over tp", latent, "tp4,pagesplit", "tp4"},
+      {"pages over cp to dcp 8, by pages of the chunk", latent,
+       "tp8,cp4,page2,pagesplit", "tp8,page2,dcp8", Rule::ByChunk, false},
       {"each cp rank its zigzag tokens", qwen, "tp1,cp4,cpstore", "tp4",
        Rule::All, false},
       {"each cp rank its contiguous tokens", qwen, "tp1,cp4,cpstore,contiguous",

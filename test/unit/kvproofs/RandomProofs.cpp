@@ -141,6 +141,7 @@ SimulationOptions makeRequest(const Plan &plan, std::int64_t tokens) {
   std::int64_t unit = plan.target.pageTokens;
   auto cut = [&] { return std::min(upTo(0, tokens) / unit * unit, tokens); };
   options.prefix = seldom(3) ? cut() : 0;
+  options.prefix -= options.prefix % plan.policy.prefixUnit;
   options.chunkEnds = {cut(), cut(), tokens};
   std::sort(options.chunkEnds.begin(), options.chunkEnds.end());
   return options;
