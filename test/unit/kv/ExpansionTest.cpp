@@ -205,11 +205,24 @@ TEST_CASE("expansion: a pair's bytes against a loop over tokens and heads") {
     } catch (const Error &) {
       return;
     }
-    // Whole pages: a multiple of all sizes of pages.
+    // Whole pages: a multiple of all sizes of pages. Else any chunk of it.
     Request request;
     request.tokens = 24 * upTo(1, 3);
     request.chunk = {0, request.tokens};
     request.room = upTo(0, 5);
+    bool movesPages = plan.policy.roundsToPages;
+    for (const Transfer &transfer : plan.transfers)
+      for (const Move &move : transfer.moves)
+        movesPages |= move.grain == Grain::Page;
+    if (!movesPages) {
+      request.chunk.begin = upTo(0, request.tokens);
+      if (seldom(2)) {
+        request.chunk.end = upTo(request.chunk.begin, request.tokens);
+        request.isLast = false;
+      }
+      request.prefix = upTo(0, request.tokens);
+      request.prefix -= request.prefix % plan.policy.prefixUnit;
+    }
     if (plan.transfers.empty())
       return;
     const Transfer &chosen = plan.transfers[upTo(
@@ -227,7 +240,9 @@ TEST_CASE("expansion: a pair's bytes against a loop over tokens and heads") {
     const Rank &from = plan.source.ranks[chosen.source];
     const Rank &to = plan.target.ranks[chosen.target];
     Bytes expected;
-    auto add = [&](const Move &move, int number) {
+    auto add = [&](const Transfer &transfer, const Move &move, int number) {
+      if (transfer.isWithLastChunk && !request.isLast)
+        return;
       const Plane &plane = plan.planes[number];
       const Placement &a = plan.source.planes[number];
       const Placement &b = plan.target.planes[number];
@@ -236,14 +251,26 @@ TEST_CASE("expansion: a pair's bytes against a loop over tokens and heads") {
           plane.window ? std::max<std::int64_t>(0, tokens - plane.window) : 0;
       if (plan.policy.roundsToPages || move.grain == Grain::Page)
         begin -= begin % plan.target.pageTokens;
+      std::int64_t end = tokens;
+      if (!plane.isState) {
+        begin = std::max(begin, request.prefix);
+        if (!transfer.isWithLastChunk) {
+          begin = std::max(begin, request.chunk.begin);
+          end = request.chunk.end;
+        }
+      }
       std::int64_t sourceSlot = 0, targetSlot = 0;
       for (std::int64_t token = 0; token < tokens; ++token) {
         bool atSource = plane.isState || holds(from.tokens, request, token);
         bool atTarget = plane.isState || holds(to.tokens, request, token);
         Request one = request;
-        if (plane.isState)
+        if (transfer.isWithLastChunk)
+          one.chunk.begin = 0;
+        if (plane.isState) {
           one.tokens = one.chunk.end = 1;
-        if (atSource && atTarget && token >= begin &&
+          one.chunk.begin = 0;
+        }
+        if (atSource && atTarget && token >= begin && token < end &&
             holds(move.share, one, token))
           for (const LayerRun &run : move.layers)
             for (std::int64_t i = 0; i < run.count; ++i)
@@ -275,7 +302,7 @@ TEST_CASE("expansion: a pair's bytes against a loop over tokens and heads") {
       if (transfer.source == chosen.source && transfer.target == chosen.target)
         for (const Move &move : transfer.moves)
           for (int plane : move.planes)
-            add(move, plane);
+            add(transfer, move, plane);
     RC_ASSERT(expand(binding) == expected);
     RC_ASSERT(binding.countBytes() ==
               static_cast<std::int64_t>(expected.size()));
@@ -375,7 +402,7 @@ TEST_CASE("expansion: rounds of a packed part against block by block") {
     Binding binding(plan, {tokens, {0, tokens}}, 0, 0, source.memory,
                     target.memory);
     const Part &part = binding.getParts().front();
-    std::int64_t slotBytes = upTo(24, 400), limit = upTo(0, 5);
+    std::int64_t slotBytes = upTo(24, 400), limit = pick({0, 1, 1, 2, 5});
     std::int64_t largest = 0;
     binding.forEachBlock(0, binding.countDescriptors(),
                          [&](std::uint64_t, std::uint64_t, std::uint64_t n) {
