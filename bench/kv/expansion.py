@@ -177,7 +177,7 @@ class Layline:
     def expand_by_batch(self):
         """All descriptors, batch by batch, to a C function that stands in for
         the engine: what an engine does that sends each at once."""
-        self.bind().for_each_batch(self.take, 4096)
+        self.bind().for_each_batch(self.take, 1024)
 
     def take_regions(self):
         self.bind().regions()
@@ -279,7 +279,7 @@ def main():
     sglang = None if missing else SGLang(args.tool, args.site_packages)
 
     print("Milliseconds, medians, one thread. `all`: bind and fill into arrays of all "
-          "descriptors;\n`by batch`: bind, then batch by batch, at most 4,096 at a time, to a "
+          "descriptors;\n`by batch`: bind, then batch by batch, at most 1,024 at a time, to a "
           "C function;\n`memset`: of the arrays of all. Times faster: processor time, and wall "
           "time in brackets.")
     print("| workload | descriptors | SGLang | all | by batch | bind | bind + regions "
