@@ -1,6 +1,6 @@
-//===- PlanConversion.cpp - kv.json's plan as IR, and back ----------------===//
-#include "dialects/KV/PlanConversion.h"
+//===- EmitMigration.cpp - kv.json's plan as IR ---------------------------===//
 #include "dialects/KV/KV.h"
+#include "dialects/KV/PlanConversion.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -251,33 +251,6 @@ static TokensAttr getTokensAttr(MLIRContext *context, const TokenPart &part) {
                          part.of == TokenPart::Of::Chunk);
 }
 
-static TokenPart getPart(TokensAttr tokens) {
-  TokenPart part;
-  switch (tokens.getKind()) {
-  case TokensKind::Whole:
-  case TokensKind::TopK: // refused by the verifier
-    break;
-  case TokensKind::Contiguous:
-    part.kind = TokenPart::Kind::Contiguous;
-    break;
-  case TokensKind::Zigzag:
-    part.kind = TokenPart::Kind::Zigzag;
-    break;
-  case TokensKind::Cyclic:
-    part.kind = TokenPart::Kind::Cyclic;
-    break;
-  case TokensKind::Room:
-    part.kind = TokenPart::Kind::Room;
-    break;
-  }
-  part.index = tokens.getIndex();
-  part.parts = tokens.getParts();
-  part.unit = tokens.getUnit();
-  part.of =
-      tokens.getPerChunk() ? TokenPart::Of::Chunk : TokenPart::Of::Request;
-  return part;
-}
-
 /// The layers of a rank's buffers of one kind, by the numbers of its list;
 /// false if one of them is of another kind, or none.
 static bool getLayerIds(const Rank &rank, int buffer, const Move &move,
@@ -397,94 +370,4 @@ OwningOpRef<ModuleOp> layline::kv::emitMigration(MLIRContext *context,
                     builder.getDenseI64ArrayAttr(
                         SmallVector<int64_t>(ranks.begin(), ranks.end())));
   return module;
-}
-
-//===----------------------------------------------------------------------===//
-// And back
-//===----------------------------------------------------------------------===//
-
-static int findPlane(const Plan &plan, StringRef name) {
-  for (auto [number, plane] : llvm::enumerate(plan.planes))
-    if (plane.name == name)
-      return static_cast<int>(number);
-  return -1; // not of a module that has verified
-}
-
-static Move readSend(const Plan &plan, const Transfer &transfer, SendOp send) {
-  const Rank &from = plan.source.ranks[transfer.source];
-  const Rank &to = plan.target.ranks[transfer.target];
-  Move move;
-  for (StringRef name : send.getPlanes().getAsValueRange<StringAttr>())
-    move.planes.push_back(findPlane(plan, name));
-  int plane = move.planes.front();
-  move.grain = static_cast<Grain>(send.getGrain());
-  int64_t head = send.getHead();
-  move.sourceHead =
-      head - getHeads(plan.planes[plane], plan.source, from).begin;
-  move.targetHead = static_cast<int64_t>(send.getTargetHead().value_or(head)) -
-                    getHeads(plan.planes[plane], plan.target, to).begin;
-  move.heads = send.getHeads();
-  move.share = getPart(send.getTokens());
-  LayersAttr targets = send.getTargetLayers().value_or(send.getLayers());
-  for (auto [a, b] : llvm::zip(send.getLayers().getIds(), targets.getIds())) {
-    LayerRun run{from.getOrdinal(plan.source.planes[plane].buffer, a),
-                 to.getOrdinal(plan.target.planes[plane].buffer, b), 1};
-    if (!move.layers.empty()) {
-      LayerRun &last = move.layers.back();
-      if (last.source + last.count == run.source &&
-          last.target + last.count == run.target) {
-        ++last.count;
-        continue;
-      }
-    }
-    move.layers.push_back(run);
-  }
-  return move;
-}
-
-FailureOr<Plan> layline::kv::readMigration(ModuleOp module) {
-  auto migrations = llvm::to_vector(module.getOps<MigrateOp>());
-  if (migrations.size() != 1)
-    return module.emitError("has ")
-           << migrations.size() << " migrations, expected one";
-  return readMigration(migrations.front());
-}
-
-FailureOr<Plan> layline::kv::readMigration(MigrateOp migrate) {
-  auto source = SymbolTable::lookupNearestSymbolFrom<PoolOp>(
-      migrate, migrate.getSourceAttr());
-  auto target = SymbolTable::lookupNearestSymbolFrom<PoolOp>(
-      migrate, migrate.getTargetAttr());
-  if (!source || !target)
-    return migrate.emitOpError("names no pools");
-  Plan plan;
-  plan.model = migrate.getModel().value_or("").str();
-  plan.profile = migrate.getProfile().str();
-  plan.planes = getPlanes(source);
-  plan.source = getSide(source);
-  plan.target = getSide(target);
-  plan.policy.roundsToPages = migrate.getRoundsToPages();
-  plan.policy.prefixUnit = migrate.getPrefixUnit();
-  plan.policy.maxDescriptors = migrate.getMaxDescriptors();
-  plan.policy.slotBytes = migrate.getSlotBytes();
-  plan.responders.resize(plan.target.ranks.size());
-  for (Operation &op : migrate.getBody().front()) {
-    if (auto ready = dyn_cast<ReadyOp>(op)) {
-      std::vector<int> &ranks = plan.responders[ready.getTarget()];
-      ranks.assign(ready.getSources().begin(), ready.getSources().end());
-      llvm::sort(ranks);
-      continue;
-    }
-    auto transfer = cast<TransferOp>(op);
-    Transfer next;
-    next.source = static_cast<int>(transfer.getSource());
-    next.target = static_cast<int>(transfer.getTarget());
-    next.packing = static_cast<Packing>(transfer.getPacking());
-    next.batching = static_cast<Batching>(transfer.getBatching());
-    next.isWithLastChunk = transfer.getWithLastChunk();
-    for (SendOp send : transfer.getOps<SendOp>())
-      next.moves.push_back(readSend(plan, next, send));
-    plan.transfers.push_back(std::move(next));
-  }
-  return plan;
 }
