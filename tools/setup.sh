@@ -13,7 +13,8 @@ libraries=(nlohmann-json3-dev   # JSON: configurations, plans
            libopenblas-dev)     # GEMM of the cpu device
 tests=(catch2
        librapidcheck-dev    # random programs
-       python3-numpy)       # the KV library from Python
+       python3-numpy        # the KV library from Python
+       libibverbs1)         # Mooncake, which `layline kv send` is tested with
 packages=("${build[@]}" "${mlir[@]}" "${libraries[@]}" "${tests[@]}")
 
 if ! command -v dpkg-query >/dev/null; then

@@ -55,6 +55,7 @@ bool proveKV(std::ostream &os, const kv::Plan &plan);
 void addKVPlanCommand(CLI::App &kv, int &exitCode);
 void addKVVerifyCommand(CLI::App &kv, int &exitCode);
 void addKVSimulateCommand(CLI::App &kv, int &exitCode);
+void addKVSendCommand(CLI::App &kv, int &exitCode);
 
 } // namespace layline::tool
 

@@ -8,4 +8,5 @@ void layline::tool::addKVCommand(CLI::App &app, int &exitCode) {
   addKVPlanCommand(*kv, exitCode);
   addKVVerifyCommand(*kv, exitCode);
   addKVSimulateCommand(*kv, exitCode);
+  addKVSendCommand(*kv, exitCode);
 }
