@@ -46,7 +46,7 @@ class TransferEngine:
         return {"refuses": -1, "forgets": 0}[FAKE]
 '''
 
-#: Mooncake itself, but for the last descriptor of each call.
+#: Mooncake itself, with calls that are changed as SPOILT says.
 SPOILT = '''
 import importlib.machinery, importlib.util, os, pathlib, sys
 real = next(p for d in sys.path for p in pathlib.Path(d).glob("mooncake/engine*.so"))
@@ -64,6 +64,8 @@ class TransferEngine:
             length = length[:-1] + [length[-1] + 1]
         elif os.environ["SPOILT"] == "the place of another":
             target = target[:-2] + target[:-3:-1]
+        elif os.environ["SPOILT"] == "more than its queue":
+            source, target, length = source * 20, target * 20, length * 20
         return self._engine.batch_transfer_sync_write(
             peer, source, target, length)
 '''
@@ -250,12 +252,18 @@ def check_spoilt(python):
     """That every byte is compared, with bytes that have really moved."""
     path = make_package("spoilt", SPOILT)
     for spoilt, words in (("nothing", None),
-                          ("a byte too many", ["nothing was to be written"]),
-                          ("the place of another", ["bytes of", "are wrong"])):
+                          ("a byte too many", ["target rank 0",
+                                               "nothing was to be written"]),
+                          ("the place of another", ["target rank 0", "bytes of",
+                                                    "are wrong"]),
+                          # 2,560 descriptors: it refuses, as the environment
+                          # does not reach it.
+                          ("more than its queue", ["gives -1"])):
         run, _ = send("mooncake", *SMALL, python=python, PYTHONPATH=path,
-                      SPOILT=spoilt)
+                      SPOILT=spoilt,
+                      MC_TCP_MAX_QUEUED_TRANSFERS_PER_PEER=65535)
         if words:
-            test.refused(run, f"spoilt: {spoilt}", 1, "target rank 0", *words)
+            test.refused(run, f"spoilt: {spoilt}", 1, *words)
         else:
             sent(run, "an engine behind another")
 
