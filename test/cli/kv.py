@@ -70,6 +70,12 @@ broken.write_text(file.read_text()[:2000])
 test.refused(test.run("kv", "verify", broken), "a cut file", 2, "broken.json")
 test.refused(test.run("kv", "verify", test.out / "none.json"), "no file", 2, "none.json")
 
+# The same in IR, which its own verifiers take.
+ir = test.out / "kv.mlir"
+planned(["proved"], QWEN, "tp1,cp4", "tp4", 4096, "--emit-ir", ir)
+test.expect("kv.migrate" in ir.read_text() and "kv.pool" in ir.read_text(), "kv plan --emit-ir",
+            ir.read_text()[:300])
+
 # Bytes in memory, and messages that are lost.
 run = kv("simulate", QWEN, "tp1,cp4", "tp4", 70, "--chunk", 40)
 test.expect(run.status == 0 and "every byte of 4 target ranks is right" in run.stdout

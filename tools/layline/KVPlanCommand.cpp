@@ -2,6 +2,7 @@
 #include "KVArguments.h"
 #include "WholeFiles.h"
 #include "kv/Binding.h"
+#include "layline/Driver/KVProgram.h"
 #include "layline/KV/PlanJSON.h"
 #include "plan/Error.h"
 #include <filesystem>
@@ -14,7 +15,7 @@ namespace {
 struct Arguments {
   KVPlanArguments plan;
   KVRequestArguments request;
-  std::string output;
+  std::string output, ir;
   std::vector<int64_t> explain;
   int64_t lanes = 1, scratchLayers = 1;
 };
@@ -103,6 +104,22 @@ static int runPlan(const Arguments &arguments) {
         return Unusable;
       }
     }
+    if (!arguments.ir.empty()) {
+      std::string error;
+      std::optional<std::string> text = printMigration(planned->plan, error);
+      std::filesystem::path path(arguments.ir);
+      std::string folder = path.parent_path().string();
+      if (!text) {
+        std::cerr << "--emit-ir: " << error << "\n";
+        return Refused;
+      }
+      if (std::optional<std::string> failed =
+              writeFiles(folder.empty() ? "." : folder,
+                         {{path.filename().string(), *text}})) {
+        std::cerr << *failed << "\n";
+        return Unusable;
+      }
+    }
     printKVReport(std::cout, *planned, *request, arguments.lanes,
                   arguments.scratchLayers);
     if (!arguments.explain.empty())
@@ -122,6 +139,9 @@ void layline::tool::addKVPlanCommand(CLI::App &kv, int &exitCode) {
   addRequestOptions(*command, arguments->request);
   command->add_option("-o,--output", arguments->output,
                       "Write the plan to this file");
+  command->add_option("--emit-ir", arguments->ir,
+                      "Write the plan in the dialect kv to this file, for "
+                      "layline-opt");
   command
       ->add_option("--explain", arguments->explain,
                    "RANK LAYER TOKEN HEAD: where one element of a target comes "
