@@ -184,7 +184,8 @@ def check_seed_pair(engine, python):
     """One chunk of 4,096 tokens, Qwen3-30B-A3B, tp 1 cp 4 to tp 4."""
     seed = ["--model", MODELS / "qwen3-30b-a3b.json", "--from", "tp1,cp4",
             "--to", "tp4", "--tokens", 4096, "--pair", "0:2"]
-    # Times are of a machine that may be busy: the bar must be reached once.
+    # Times are of a machine that may be busy, which delays threads that wait
+    # for one another more than a long run: the bar must be reached once.
     for _ in range(5):
         seconds = {}
         for profile, repeats in (("sglang-compat", 1), ("optimised", 5)):

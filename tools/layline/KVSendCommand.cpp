@@ -18,7 +18,7 @@ using namespace layline::tool;
 
 // runtime/python
 namespace layline::runtime {
-extern const char kLaylineKV[], kLaylineKVSend[];
+extern const char kLaylineKV[], kLaylineKVEngines[], kLaylineKVSend[];
 } // namespace layline::runtime
 
 namespace {
@@ -177,10 +177,12 @@ static int sendPairs(const Arguments &arguments, const kv::Plan &plan,
                   findKVLibrary(), arguments.seconds};
   engine.library = arguments.library;
   engine.planPath = folder.getPath() + "/kv.json";
-  if (std::optional<std::string> failed = writeFiles(
-          folder.getPath(), {{"kv.json", kv::toJSON(plan)},
-                             {"layline_kv.py", runtime::kLaylineKV},
-                             {"layline_kv_send.py", runtime::kLaylineKVSend}}))
+  if (std::optional<std::string> failed =
+          writeFiles(folder.getPath(),
+                     {{"kv.json", kv::toJSON(plan)},
+                      {"layline_kv.py", runtime::kLaylineKV},
+                      {"layline_kv_engines.py", runtime::kLaylineKVEngines},
+                      {"layline_kv_send.py", runtime::kLaylineKVSend}}))
     throw PeerError(*failed, Unusable);
 
   std::vector<LoopbackRun> medians;
