@@ -27,7 +27,7 @@ public:
   CompatPlanner(Plan &plan, const Model &model, const SideSpec &source,
                 const SideSpec &target, const PlanOptions &options)
       : plan(plan), model(model), source(source), target(target),
-        options(options) {}
+        options(options), maker(plan) {}
 
   void run();
 
@@ -44,13 +44,14 @@ private:
   bool isAsked(const Rank &from, const Rank &to) const;
   bool sends(const Rank &from, const Rank &to) const;
   TokenPart getShare(const Rank &from) const;
-  void addMain(Transfer &transfer, const Rank &from, const Rank &to) const;
-  void addState(Transfer &transfer, const Rank &from, const Rank &to) const;
+  void addMain(Transfer &transfer, const Rank &from);
+  void addState(Transfer &transfer, const Rank &from);
 
   Plan &plan;
   const Model &model;
   const SideSpec &source, &target;
   const PlanOptions &options;
+  MoveMaker maker;
 };
 
 } // namespace
@@ -172,8 +173,7 @@ TokenPart CompatPlanner::getShare(const Rank &from) const {
   return share;
 }
 
-void CompatPlanner::addMain(Transfer &transfer, const Rank &from,
-                            const Rank &to) const {
+void CompatPlanner::addMain(Transfer &transfer, const Rank &from) {
   // All layers of K, then all of V: the order of its lists.
   transfer.batching = slices() ? Batching::Layer : Batching::All;
   bool relayouts = target.dcp != source.dcp;
@@ -182,8 +182,8 @@ void CompatPlanner::addMain(Transfer &transfer, const Rank &from,
     if (plane.isState || plane.window || plane.name == "index_key" ||
         plane.name == "index_scale")
       continue;
-    Move move = makeMove(plan, i, from, to,
-                         slices() || relayouts ? Grain::Token : Grain::Page);
+    Move move = maker.make(i, transfer.source, transfer.target,
+                           slices() || relayouts ? Grain::Token : Grain::Page);
     move.share = getShare(from);
     if (move.heads > 0 && !move.layers.empty())
       transfer.moves.push_back(std::move(move));
@@ -192,8 +192,7 @@ void CompatPlanner::addMain(Transfer &transfer, const Rank &from,
 
 /// Index pages, windows and states go once, behind the last chunk: from cp rank
 /// 0, or from each owner.
-void CompatPlanner::addState(Transfer &transfer, const Rank &from,
-                             const Rank &to) const {
+void CompatPlanner::addState(Transfer &transfer, const Rank &from) {
   transfer.isWithLastChunk = true;
   if (from.cp != 0 && !isOwned() && !isSharded() &&
       options.senders != SenderRule::Room)
@@ -204,16 +203,17 @@ void CompatPlanner::addState(Transfer &transfer, const Rank &from,
     if (!plane.isState && !plane.window && !isIndex)
       continue;
     bool relayouts = target.dcp != source.dcp;
-    Move move = makeMove(plan, i, from, to,
-                         plane.isState           ? Grain::Free
-                         : slices() || relayouts ? Grain::Token
-                                                 : Grain::Page);
+    Move move = maker.make(i, transfer.source, transfer.target,
+                           plane.isState           ? Grain::Free
+                           : slices() || relayouts ? Grain::Token
+                                                   : Grain::Page);
     if (options.senders == SenderRule::Room)
       move.share = getShare(from);
     if (move.heads <= 0 || move.layers.empty())
       continue;
     if (isIndex && relayouts) { // keys and scales of a token lie apart
-      Move scales = makeMove(plan, i + 1, from, to, Grain::Token);
+      Move scales =
+          maker.make(i + 1, transfer.source, transfer.target, Grain::Token);
       scales.share = move.share;
       transfer.moves.push_back(std::move(scales));
     } else if (isIndex) {
@@ -240,10 +240,10 @@ void CompatPlanner::run() {
       Transfer main, state;
       main.source = state.source = from;
       main.target = state.target = to;
-      addMain(main, sourceRank, targetRank);
+      addMain(main, sourceRank);
       if (!main.moves.empty())
         plan.transfers.push_back(std::move(main));
-      addState(state, sourceRank, targetRank);
+      addState(state, sourceRank);
       if (!state.moves.empty())
         plan.transfers.push_back(std::move(state));
     }

@@ -19,23 +19,32 @@ auto getKey(const TokenPart &part) {
                          part.unit);
 }
 
-/// Ranks of one side with the same key keep the same bytes of a plane.
+/// Ranks of one side with equal heads, layers and tokens (by their numbers)
+/// keep the same bytes of a plane.
 using Holding = std::tuple<std::int64_t, std::int64_t, // heads
-                           std::vector<std::int64_t>,  // layers
-                           decltype(getKey(TokenPart()))>;
+                           int,                        // class of layers
+                           int>;                       // number of the part
+
+/// Which of the ranks that need the same a target is, and of how many.
+struct Place {
+  std::int64_t ordinal = 0, targets = 0;
+};
 
 class OptimisedPlanner {
 public:
   OptimisedPlanner(Plan &plan, const SideSpec &spec, const PlanOptions &options)
-      : plan(plan), spec(spec), options(options) {}
+      : plan(plan), spec(spec), options(options), maker(plan) {
+    numberParts(plan.source, sourceParts);
+    numberParts(plan.target, targetParts);
+  }
 
   void run();
 
 private:
-  /// What `rank` keeps of a plane, within the heads and layers of another.
-  Holding getHolding(const Side &side, int plane, const Rank &rank,
-                     HeadRange heads,
-                     const std::vector<std::int64_t> &layers) const;
+  /// Equal rules for tokens have equal numbers, on both sides.
+  void numberParts(const Side &side, std::vector<int> &numbers);
+  void placeTargets(int plane);
+  bool areDisjoint(int source, int target);
   void planTarget(int plane, int to);
   void share(int plane, int to, const std::vector<int> &holders,
              std::int64_t ordinal, std::int64_t targets);
@@ -47,40 +56,42 @@ private:
   Plan &plan;
   const SideSpec &spec; ///< of the source
   const PlanOptions &options;
+  MoveMaker maker;
+  std::map<decltype(getKey(TokenPart())), int> partNumbers;
+  std::vector<int> sourceParts, targetParts;    ///< by rank
+  std::map<std::pair<int, int>, bool> disjoint; ///< parts
+  std::vector<Place> places; ///< by target, of the plane that is planned
   /// By target, source, packing and whether it goes with the last chunk.
   std::map<std::tuple<int, int, bool, Packing>, Transfer> transfers;
 };
 
 } // namespace
 
-static const std::vector<std::int64_t> &getLayers(const Side &side, int plane,
-                                                  const Rank &rank) {
-  return rank.layers[side.planes[plane].buffer];
-}
-
-Holding
-OptimisedPlanner::getHolding(const Side &side, int plane, const Rank &rank,
-                             HeadRange heads,
-                             const std::vector<std::int64_t> &layers) const {
-  HeadRange own = getHeads(plan.planes[plane], side, rank);
-  const std::vector<std::int64_t> &mine = getLayers(side, plane, rank);
-  std::vector<std::int64_t> common;
-  std::set_intersection(layers.begin(), layers.end(), mine.begin(), mine.end(),
-                        std::back_inserter(common));
-  // A state has no tokens to be split.
-  return {std::max(own.begin, heads.begin), std::min(own.end, heads.end),
-          std::move(common),
-          getKey(plan.planes[plane].isState ? TokenPart() : rank.tokens)};
+void OptimisedPlanner::numberParts(const Side &side,
+                                   std::vector<int> &numbers) {
+  for (const Rank &rank : side.ranks)
+    numbers.push_back(partNumbers
+                          .try_emplace(getKey(rank.tokens),
+                                       static_cast<int>(partNumbers.size()))
+                          .first->second);
 }
 
 /// No request has a token that both keep.
-static bool areDisjoint(const TokenPart &a, const TokenPart &b) {
+bool OptimisedPlanner::areDisjoint(int source, int target) {
+  const TokenPart &a = plan.source.ranks[source].tokens;
+  const TokenPart &b = plan.target.ranks[target].tokens;
   if (a.kind != TokenPart::Kind::Cyclic || b.kind != TokenPart::Kind::Cyclic)
     return false;
-  // They repeat together.
-  Request request;
-  request.tokens = std::lcm(a.parts * a.unit, b.parts * b.unit);
-  return selectTokens({a, b}, request, {{0, request.tokens}}).empty();
+  auto [entry, isNew] =
+      disjoint.try_emplace({sourceParts[source], targetParts[target]});
+  if (isNew) {
+    // They repeat together.
+    Request request;
+    request.tokens = std::lcm(a.parts * a.unit, b.parts * b.unit);
+    entry->second =
+        selectTokens({a, b}, request, {{0, request.tokens}}).empty();
+  }
+  return entry->second;
 }
 
 /// Both sides keep whole pages of the same bytes.
@@ -137,7 +148,7 @@ void OptimisedPlanner::add(int plane, int from, int to,
                            const TokenPart &share) {
   const Rank &source = plan.source.ranks[from];
   const Rank &target = plan.target.ranks[to];
-  Move move = makeMove(plan, plane, source, target, Grain::Free);
+  Move move = maker.make(plane, from, to, Grain::Free);
   move.share = share;
   std::vector<int> together = getPlanesOfBuffer(plan, plane);
   // Several planes in a page move together, if pages can be moved as they are.
@@ -192,11 +203,26 @@ void OptimisedPlanner::share(int plane, int to, const std::vector<int> &holders,
                                                 : TokenPart::Of::Request});
 }
 
+void OptimisedPlanner::placeTargets(int plane) {
+  // A state has no tokens to be split.
+  bool isState = plan.planes[plane].isState;
+  std::map<Holding, std::int64_t> counts;
+  std::vector<Holding> holdings;
+  places.clear();
+  for (std::size_t rank = 0; rank < plan.target.ranks.size(); ++rank) {
+    HeadRange heads =
+        getHeads(plan.planes[plane], plan.target, plan.target.ranks[rank]);
+    holdings.push_back({heads.begin, heads.end,
+                        maker.getTargetClass(static_cast<int>(rank)),
+                        isState ? 0 : targetParts[rank]});
+    places.push_back({counts[holdings.back()]++, 0});
+  }
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    places[rank].targets = counts[holdings[rank]];
+}
+
 void OptimisedPlanner::planTarget(int plane, int to) {
-  const Rank &target = plan.target.ranks[to];
-  HeadRange heads = getHeads(plan.planes[plane], plan.target, target);
-  const std::vector<std::int64_t> &layers =
-      getLayers(plan.target, plane, target);
+  bool isState = plan.planes[plane].isState;
   std::map<Holding, std::vector<int>> holders;
   for (int from = 0; from < static_cast<int>(plan.source.ranks.size());
        ++from) {
@@ -204,37 +230,27 @@ void OptimisedPlanner::planTarget(int plane, int to) {
     if (options.senders == SenderRule::First && rank.cp != 0 &&
         spec.residency == Residency::Gathered)
       continue;
-    if (!plan.planes[plane].isState && areDisjoint(rank.tokens, target.tokens))
+    if (!isState && areDisjoint(from, to))
       continue;
-    Holding holding = getHolding(plan.source, plane, rank, heads, layers);
-    if (std::get<0>(holding) < std::get<1>(holding) &&
-        !std::get<2>(holding).empty())
-      holders[std::move(holding)].push_back(from);
+    HeadRange common = getCommonHeads(plan, plane, rank, plan.target.ranks[to]);
+    if (common.begin < common.end && !maker.getLayers(plane, from, to).empty())
+      holders[{common.begin, common.end, maker.getSourceClass(from),
+               isState ? 0 : sourceParts[from]}]
+          .push_back(from);
   }
-  for (const auto &[holding, ranks] : holders) {
-    // Which of the targets that need the same this one is.
-    HeadRange common{std::get<0>(holding), std::get<1>(holding)};
-    std::int64_t ordinal = 0, targets = 0;
-    Holding wanted =
-        getHolding(plan.target, plane, target, common, std::get<2>(holding));
-    for (int other = 0; other < static_cast<int>(plan.target.ranks.size());
-         ++other)
-      if (getHolding(plan.target, plane, plan.target.ranks[other], common,
-                     std::get<2>(holding)) == wanted) {
-        ordinal += other < to;
-        ++targets;
-      }
-    share(plane, to, ranks, ordinal, targets);
-  }
+  for (const auto &[holding, ranks] : holders)
+    share(plane, to, ranks, places[to].ordinal, places[to].targets);
 }
 
 void OptimisedPlanner::run() {
   plan.profile = "optimised";
   plan.policy.maxDescriptors = options.maxDescriptors;
   plan.policy.slotBytes = options.slotBytes;
-  for (int to = 0; to < static_cast<int>(plan.target.ranks.size()); ++to)
-    for (int plane = 0; plane < static_cast<int>(plan.planes.size()); ++plane)
+  for (int plane = 0; plane < static_cast<int>(plan.planes.size()); ++plane) {
+    placeTargets(plane);
+    for (int to = 0; to < static_cast<int>(plan.target.ranks.size()); ++to)
       planTarget(plane, to);
+  }
   for (auto &[key, transfer] : transfers) {
     std::vector<int> &responders = plan.responders[transfer.target];
     if (responders.empty() || responders.back() != transfer.source)

@@ -4,17 +4,35 @@
 
 #include "layline/KV/Planner.h"
 
+#include <map>
+#include <tuple>
+
 namespace layline::kv {
 
-/// The layers of a plane that both ranks have.
-std::vector<LayerRun> pairLayers(const Plan &plan, int plane,
-                                 const Rank &source, const Rank &target);
 /// Empty (begin >= end) if there is none.
 HeadRange getCommonHeads(const Plan &plan, int plane, const Rank &source,
                          const Rank &target);
-/// All common heads and layers, every token that both have.
-Move makeMove(const Plan &plan, int plane, const Rank &source,
-              const Rank &target, Grain grain);
+
+/// Numbers of what ranks have in common, so that it is found once for many
+/// pairs.
+class MoveMaker {
+public:
+  explicit MoveMaker(const Plan &plan);
+
+  /// All common heads and layers, every token that both have.
+  Move make(int plane, int source, int target, Grain grain);
+  /// The layers of a plane that both ranks have, under their numbers.
+  const std::vector<LayerRun> &getLayers(int plane, int source, int target);
+  /// Ranks of one side with equal numbers have the same layers of all planes.
+  int getSourceClass(int rank) const { return sourceClasses[rank]; }
+  int getTargetClass(int rank) const { return targetClasses[rank]; }
+
+private:
+  const Plan &plan;
+  std::vector<int> sourceClasses, targetClasses;
+  std::map<std::tuple<int, int, int>, std::vector<LayerRun>> runs;
+};
+
 bool hasEqualPages(const Plan &plan, int plane);
 std::vector<int> getPlanesOfBuffer(const Plan &plan, int plane);
 

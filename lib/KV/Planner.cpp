@@ -10,9 +10,9 @@ using namespace layline::kv;
 using layline::runtime::fail;
 
 /// Both sides have the layer under numbers of their own.
-std::vector<LayerRun> layline::kv::pairLayers(const Plan &plan, int plane,
-                                              const Rank &source,
-                                              const Rank &target) {
+static std::vector<LayerRun> pairLayers(const Plan &plan, int plane,
+                                        const Rank &source,
+                                        const Rank &target) {
   std::vector<LayerRun> runs;
   int from = plan.source.planes[plane].buffer;
   int to = plan.target.planes[plane].buffer;
@@ -30,6 +30,28 @@ std::vector<LayerRun> layline::kv::pairLayers(const Plan &plan, int plane,
   return runs;
 }
 
+MoveMaker::MoveMaker(const Plan &plan) : plan(plan) {
+  auto classify = [](const Side &side, std::vector<int> &classes) {
+    std::map<std::vector<std::vector<std::int64_t>>, int> known;
+    for (const Rank &rank : side.ranks)
+      classes.push_back(
+          known.try_emplace(rank.layers, static_cast<int>(known.size()))
+              .first->second);
+  };
+  classify(plan.source, sourceClasses);
+  classify(plan.target, targetClasses);
+}
+
+const std::vector<LayerRun> &MoveMaker::getLayers(int plane, int source,
+                                                  int target) {
+  auto [entry, isNew] =
+      runs.try_emplace({plane, sourceClasses[source], targetClasses[target]});
+  if (isNew)
+    entry->second = pairLayers(plan, plane, plan.source.ranks[source],
+                               plan.target.ranks[target]);
+  return entry->second;
+}
+
 HeadRange layline::kv::getCommonHeads(const Plan &plan, int plane,
                                       const Rank &source, const Rank &target) {
   HeadRange a = getHeads(plan.planes[plane], plan.source, source);
@@ -37,18 +59,19 @@ HeadRange layline::kv::getCommonHeads(const Plan &plan, int plane,
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-Move layline::kv::makeMove(const Plan &plan, int plane, const Rank &source,
-                           const Rank &target, Grain grain) {
+Move MoveMaker::make(int plane, int source, int target, Grain grain) {
+  const Rank &from = plan.source.ranks[source];
+  const Rank &to = plan.target.ranks[target];
   Move move;
   move.planes = {plane};
   move.grain = grain;
-  HeadRange common = getCommonHeads(plan, plane, source, target);
+  HeadRange common = getCommonHeads(plan, plane, from, to);
   move.sourceHead =
-      common.begin - getHeads(plan.planes[plane], plan.source, source).begin;
+      common.begin - getHeads(plan.planes[plane], plan.source, from).begin;
   move.targetHead =
-      common.begin - getHeads(plan.planes[plane], plan.target, target).begin;
+      common.begin - getHeads(plan.planes[plane], plan.target, to).begin;
   move.heads = common.end - common.begin;
-  move.layers = pairLayers(plan, plane, source, target);
+  move.layers = getLayers(plane, source, target);
   return move;
 }
 
