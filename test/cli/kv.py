@@ -56,6 +56,14 @@ planned(["the index is 20.1 %", "6.78 times the tokens", "B_i + max(0, B_k - I)"
          "0 -> 0 and 4 alike 1 16"],
         V32, "cp8,fp8,layersplit,interleave", "fp8", 4096)
 
+# 4,096 tokens at 100 GB/s: 132 bytes and 656 bytes a token; 26.9 - 20 and 5.4 us.
+planned(["layers 0-60: B_i 5.4 us, B_k 26.9 us, exposed 12.3 us", "exposed in all 0.75 ms"],
+        V32, "cp8,fp8,layersplit,interleave", "fp8", 4096, "--broadcast-gigabytes-per-s", 100,
+        "--indexer-us", 20)
+# 384 descriptors of 0.5 us, 4 batches of 10 us, 100.7 MB at 50 GB/s of each source.
+planned(["yours: 2.2 ms (0.5 us a descriptor, 10.0 us a batch, 50.00 GB/s; as given)"],
+        QWEN, "tp1,cp4", "tp4", 4096, "--gigabytes-per-s", 50, "--descriptor-us", 0.5, "--batch-us", 10)
+
 # The file alone is proved too; one that was changed is not.
 run = test.run("kv", "verify", file)
 test.expect(run.status == 0 and "proved: every byte" in run.stdout, "kv verify", str(run))

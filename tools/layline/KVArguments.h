@@ -43,10 +43,21 @@ std::optional<KVPlanned> planKV(const KVPlanArguments &arguments,
 std::optional<kv::TrafficOptions>
 readRequest(const KVRequestArguments &arguments, int &exitCode);
 
+/// What times are estimated with; figures that are 0 are not known.
+struct KVTimeArguments {
+  int64_t lanes = 1; ///< batches of a rank in flight
+  /// Of the user's own engine: microseconds and 10^9 bytes a second.
+  double perDescriptor = 0, perBatch = 0, gigabytes = 0;
+  /// Layers of scratch beside those that a rank owns, the bandwidth of a
+  /// broadcast over cp and the time of one layer's indexer.
+  int64_t scratchLayers = 1;
+  double broadcastGigabytes = 0, indexer = 0;
+};
+
 /// Tables of who computes, keeps and sends what, counts, times.
 void printKVReport(std::ostream &os, const KVPlanned &planned,
-                   const kv::TrafficOptions &request, int64_t lanes,
-                   int64_t scratchLayers);
+                   const kv::TrafficOptions &request,
+                   const KVTimeArguments &times);
 
 /// Proves the plan for all requests and prints what is proved; what is wrong
 /// goes to stderr, and the answer is false.

@@ -17,7 +17,7 @@ struct Arguments {
   KVRequestArguments request;
   std::string output, ir;
   std::vector<int64_t> explain;
-  int64_t lanes = 1, scratchLayers = 1;
+  KVTimeArguments times;
 };
 } // namespace
 
@@ -120,8 +120,7 @@ static int runPlan(const Arguments &arguments) {
         return Unusable;
       }
     }
-    printKVReport(std::cout, *planned, *request, arguments.lanes,
-                  arguments.scratchLayers);
+    printKVReport(std::cout, *planned, *request, arguments.times);
     if (!arguments.explain.empty())
       exitCode = explain(arguments, *planned, *request);
   } catch (const runtime::Error &failed) {
@@ -148,15 +147,29 @@ void layline::tool::addKVPlanCommand(CLI::App &kv, int &exitCode) {
                    "from")
       ->expected(4);
   command
-      ->add_option("--lanes", arguments->lanes,
+      ->add_option("--lanes", arguments->times.lanes,
                    "Batches of a rank in flight, for the estimated time")
       ->check(CLI::Range(int64_t(1), int64_t(4096)))
       ->capture_default_str();
   command
-      ->add_option("--scratch-layers", arguments->scratchLayers,
+      ->add_option("--scratch-layers", arguments->times.scratchLayers,
                    "Layers of scratch that an owner's peers keep (layersplit)")
       ->check(CLI::Range(int64_t(0), int64_t(4096)))
       ->capture_default_str();
+  auto addTime = [&](const char *option, double &value, const char *help) {
+    command->add_option(option, value, help)->check(CLI::Range(0.0, 1e9));
+  };
+  addTime("--gigabytes-per-s", arguments->times.gigabytes,
+          "Bandwidth of a rank of your own engine, for an estimated time");
+  addTime("--descriptor-us", arguments->times.perDescriptor,
+          "What one descriptor costs there");
+  addTime("--batch-us", arguments->times.perBatch, "And one batch");
+  addTime("--broadcast-gigabytes-per-s", arguments->times.broadcastGigabytes,
+          "Bandwidth of a broadcast over cp: what layers wait for their owners "
+          "is printed (layersplit)");
+  addTime("--indexer-us", arguments->times.indexer,
+          "Time of one layer's indexer, behind which its main cache is "
+          "broadcast");
   command->footer("Example:\n  layline kv plan --model config.json --from "
                   "tp1,cp4 --to tp4 --tokens 4096 --profile sglang-compat");
   command->callback([arguments, &exitCode] { exitCode = runPlan(*arguments); });

@@ -215,30 +215,75 @@ static void printPairs(std::ostream &os, const kv::MigrationTraffic &traffic) {
 }
 
 static void printTimes(std::ostream &os, const kv::MigrationTraffic &traffic,
-                       int64_t lanes) {
-  os << "\nEstimated time, " << lanes << " batch" << (lanes > 1 ? "es" : "")
-     << " of a rank in flight:\n";
-  for (const kv::EngineCost &cost : kv::getEngineCosts())
+                       const KVTimeArguments &times) {
+  std::vector<kv::EngineCost> costs = kv::getEngineCosts();
+  if (times.gigabytes > 0)
+    costs.push_back({"yours", times.perDescriptor, times.perBatch,
+                     times.gigabytes * 1000, 0, "as given"});
+  os << "\nEstimated time, " << times.lanes << " batch"
+     << (times.lanes > 1 ? "es" : "") << " of a rank in flight:\n";
+  for (const kv::EngineCost &cost : costs)
     os << "  " << cost.name << ": "
-       << format("%.1f ms", kv::estimateTime(traffic, cost, lanes) / 1000)
+       << format("%.1f ms", kv::estimateTime(traffic, cost, times.lanes) / 1000)
        << "  (" << format("%.1f us", cost.perDescriptor) << " a descriptor, "
+       << format("%.1f us", cost.perBatch) << " a batch, "
        << format("%.2f GB/s", cost.bytesPerMicrosecond / 1000) << "; "
        << cost.source << ")\n";
 }
 
+/// What each kind of layer waits for, if its owner broadcasts it whole.
+static void printExposed(std::ostream &os, const KVPlanned &planned,
+                         const kv::TrafficOptions &request,
+                         const KVTimeArguments &times) {
+  double tokens = static_cast<double>(request.tokens);
+  double bytesPerMicrosecond = times.broadcastGigabytes * 1000;
+  // By bytes of the index and of the main cache: the layers.
+  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> kinds;
+  for (int64_t layer = 0; layer < planned.model.layers; ++layer) {
+    int64_t index = 0, main = 0;
+    for (const kv::Plane &plane : planned.plan.planes)
+      if (!plane.isState &&
+          std::binary_search(plane.layers.begin(), plane.layers.end(), layer))
+        (plane.name.compare(0, 6, "index_") == 0 ? index : main) +=
+            plane.heads * plane.headBytes;
+    kinds[{index, main}].push_back(layer);
+  }
+  double all = 0;
+  for (const auto &[bytes, layers] : kinds) {
+    double index =
+        tokens * static_cast<double>(bytes.first) / bytesPerMicrosecond;
+    double main =
+        tokens * static_cast<double>(bytes.second) / bytesPerMicrosecond;
+    // Without an index of its own a layer has no indexer to hide behind.
+    double own = kv::getExposed(index, main, bytes.first ? times.indexer : 0);
+    all += own * static_cast<double>(layers.size());
+    os << "  layers " << listText(layers) << ": B_i "
+       << format("%.1f us", index) << ", B_k " << format("%.1f us", main)
+       << ", exposed " << format("%.1f us", own) << "\n";
+  }
+  os << "  exposed in all " << format("%.2f ms", all / 1000)
+     << " (broadcasts of " << count(request.tokens) << " tokens at "
+     << format("%.1f GB/s", times.broadcastGigabytes) << ", an indexer of "
+     << format("%.1f us", times.indexer) << "; both as given)\n";
+}
+
 static void printOwners(std::ostream &os, const KVPlanned &planned,
-                        int64_t scratchLayers) {
+                        const kv::TrafficOptions &request,
+                        const KVTimeArguments &times) {
   if (planned.source.residency != kv::Residency::Layers)
     return;
   os << "\nLayers are owned: a pool holds "
-     << format("%.2f", kv::getCapacityGain(planned.model.layers,
-                                           planned.source.cp, scratchLayers))
+     << format("%.2f",
+               kv::getCapacityGain(planned.model.layers, planned.source.cp,
+                                   times.scratchLayers))
      << " times the tokens (" << planned.model.layers << " layers over ceil("
      << planned.model.layers << " / " << planned.source.cp << ") + "
-     << scratchLayers
+     << times.scratchLayers
      << " scratch). A layer waits for B_i + max(0, B_k - I): the broadcast of "
         "its index, and of its main cache as far as the indexer does not cover "
         "it.\n";
+  if (times.broadcastGigabytes > 0)
+    printExposed(os, planned, request, times);
 }
 
 static void printResponders(std::ostream &os, const kv::Plan &plan) {
@@ -254,7 +299,7 @@ static void printResponders(std::ostream &os, const kv::Plan &plan) {
 
 void layline::tool::printKVReport(std::ostream &os, const KVPlanned &planned,
                                   const kv::TrafficOptions &request,
-                                  int64_t lanes, int64_t scratchLayers) {
+                                  const KVTimeArguments &times) {
   kv::MigrationTraffic traffic = kv::measureTraffic(planned.plan, request);
   printModel(os, planned);
   printSide(os, "from", planned.source, planned.plan.source);
@@ -271,7 +316,7 @@ void layline::tool::printKVReport(std::ostream &os, const KVPlanned &planned,
      << "\n";
   printMaps(os, planned, request, traffic);
   printPairs(os, traffic);
-  printTimes(os, traffic, lanes);
-  printOwners(os, planned, scratchLayers);
+  printTimes(os, traffic, times);
+  printOwners(os, planned, request, times);
   printResponders(os, planned.plan);
 }
