@@ -111,8 +111,9 @@ def check_usage():
                         ("0:7", ["rank 0", "rank 7", "4 pairs send"])):
         run, _ = send("nixl", *SMALL, "--pair", pair)
         test.refused(run, f"--pair {pair}", 2, *words)
+    # Whichever side is looked at first.
     run, _ = send("nixl", *SMALL, python=test.out / "none")
-    test.refused(run, "no such Python", 2, "source, open",
+    test.refused(run, "no such Python", 2, ", open",
                  "No such file or directory")
     bare = test.out / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare],
@@ -135,8 +136,8 @@ def check_failures():
         os.environ["LAYLINE_KV_LIBRARY"] = library
     path = make_package("fake", FAKE)
     for fake, status, words in (
-            ("initialize", 1, ["source, open", "initialize gives -3"]),
-            ("register", 1, ["source, open", "register_memory", "gives -7"]),
+            ("initialize", 1, [", open", "initialize gives -3"]),
+            ("register", 1, [", open", "register_memory", "gives -7"]),
             ("refuses", 1, ["source, send_part", "gives -1",
                             "batch_transfer_sync_write of 128 descriptors"]),
             ("source dies", 1, ["source, send_part", "has ended with 9"]),
