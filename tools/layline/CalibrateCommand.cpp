@@ -99,11 +99,8 @@ static int runCalibrate(const Arguments &arguments) {
     std::cerr << error << "\n";
     return Unusable;
   }
-  fs::path path(arguments.output);
-  std::string folder = path.parent_path().string();
   if (std::optional<std::string> failure =
-          writeFiles(folder.empty() ? "." : folder,
-                     {{path.filename().string(), printed}})) {
+          writeFile(arguments.output, printed)) {
     std::cerr << *failure << "\n";
     return Unusable;
   }

@@ -5,7 +5,6 @@
 #include "layline/Driver/KVProgram.h"
 #include "layline/KV/PlanJSON.h"
 #include "plan/Error.h"
-#include <filesystem>
 #include <iostream>
 
 using namespace layline;
@@ -81,6 +80,27 @@ static int explain(const Arguments &arguments, const KVPlanned &planned,
   return Good;
 }
 
+static int writePlan(const Arguments &arguments, const kv::Plan &plan) {
+  auto write = [](const std::string &path, const std::string &text) {
+    std::optional<std::string> failed = writeFile(path, text);
+    if (failed)
+      std::cerr << *failed << "\n";
+    return failed ? Unusable : Good;
+  };
+  std::string error;
+  std::optional<std::string> ir;
+  if (!arguments.ir.empty() && !(ir = printMigration(plan, error))) {
+    std::cerr << "--emit-ir: " << error << "\n";
+    return Refused;
+  }
+  int exitCode = Good;
+  if (!arguments.output.empty())
+    exitCode = write(arguments.output, kv::toJSON(plan));
+  if (exitCode == Good && ir)
+    exitCode = write(arguments.ir, *ir);
+  return exitCode;
+}
+
 static int runPlan(const Arguments &arguments) {
   int exitCode = Good;
   std::optional<kv::TrafficOptions> request =
@@ -91,38 +111,14 @@ static int runPlan(const Arguments &arguments) {
   if (!planned)
     return exitCode;
   try {
-    // A plan that is not proved is not written.
+    // A plan that is not proved is not written, nor one that cannot be counted.
     if (!proveKV(std::cout, planned->plan))
       return Refused;
-    if (!arguments.output.empty()) {
-      std::filesystem::path path(arguments.output);
-      std::string folder = path.parent_path().string();
-      if (std::optional<std::string> failed = writeFiles(
-              folder.empty() ? "." : folder,
-              {{path.filename().string(), kv::toJSON(planned->plan)}})) {
-        std::cerr << *failed << "\n";
-        return Unusable;
-      }
-    }
-    if (!arguments.ir.empty()) {
-      std::string error;
-      std::optional<std::string> text = printMigration(planned->plan, error);
-      std::filesystem::path path(arguments.ir);
-      std::string folder = path.parent_path().string();
-      if (!text) {
-        std::cerr << "--emit-ir: " << error << "\n";
-        return Refused;
-      }
-      if (std::optional<std::string> failed =
-              writeFiles(folder.empty() ? "." : folder,
-                         {{path.filename().string(), *text}})) {
-        std::cerr << *failed << "\n";
-        return Unusable;
-      }
-    }
     printKVReport(std::cout, *planned, *request, arguments.times);
     if (!arguments.explain.empty())
       exitCode = explain(arguments, *planned, *request);
+    if (exitCode == Good)
+      exitCode = writePlan(arguments, planned->plan);
   } catch (const runtime::Error &failed) {
     std::cerr << failed.what() << "\n";
     return Unusable;

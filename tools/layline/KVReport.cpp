@@ -244,8 +244,7 @@ static void printExposed(std::ostream &os, const KVPlanned &planned,
     for (const kv::Plane &plane : planned.plan.planes)
       if (!plane.isState &&
           std::binary_search(plane.layers.begin(), plane.layers.end(), layer))
-        (plane.name.compare(0, 6, "index_") == 0 ? index : main) +=
-            plane.heads * plane.headBytes;
+        (plane.isIndex() ? index : main) += plane.heads * plane.headBytes;
     kinds[{index, main}].push_back(layer);
   }
   double all = 0;

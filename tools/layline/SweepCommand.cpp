@@ -111,11 +111,8 @@ static int runSweep(Arguments &arguments) {
     return Unusable;
   }
   if (!arguments.csv.empty()) {
-    std::filesystem::path path(arguments.csv);
-    std::string folder = path.parent_path().string();
     if (std::optional<std::string> failed =
-            writeFiles(folder.empty() ? "." : folder,
-                       {{path.filename().string(), printCsv(rows)}})) {
+            writeFile(arguments.csv, printCsv(rows))) {
       std::cerr << *failed << "\n";
       return Unusable;
     }

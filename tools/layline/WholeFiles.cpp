@@ -47,6 +47,13 @@ std::optional<std::string> layline::tool::writeFiles(
   return std::nullopt;
 }
 
+std::optional<std::string> layline::tool::writeFile(const std::string &path,
+                                                    const std::string &text) {
+  std::string folder = fs::path(path).parent_path().string();
+  return writeFiles(folder.empty() ? "." : folder,
+                    {{fs::path(path).filename().string(), text}});
+}
+
 std::optional<std::string> layline::tool::readFile(const std::string &path,
                                                    std::string &error) {
   std::ifstream is(path, std::ios::binary);

@@ -16,6 +16,10 @@ std::optional<std::string>
 writeFiles(const std::string &folder,
            const std::vector<std::pair<std::string, std::string>> &files);
 
+/// The same for one file, whose folder is made if needed.
+std::optional<std::string> writeFile(const std::string &path,
+                                     const std::string &text);
+
 /// The text of a file, or nothing, with a message in `error`.
 std::optional<std::string> readFile(const std::string &path,
                                     std::string &error);
