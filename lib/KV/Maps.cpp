@@ -42,9 +42,8 @@ layline::kv::getIndexShare(const std::vector<Plane> &planes) {
       continue;
     double bytes = static_cast<double>(plane.heads * plane.headBytes);
     double all = bytes * static_cast<double>(plane.layers.size());
-    bool isIndex = plane.name == "index_key" || plane.name == "index_scale";
-    (isIndex ? index : main) += bytes;
-    (isIndex ? indexAll : mainAll) += all;
+    (plane.isIndex() ? index : main) += bytes;
+    (plane.isIndex() ? indexAll : mainAll) += all;
   }
   if (index == 0 || main == 0)
     return std::nullopt;
@@ -91,16 +90,9 @@ void Finder::findIn(int source, int plane, std::int64_t wanted,
   RankMemory targetMemory = targetPages.getMemory();
   std::uint64_t address =
       targetMemory.buffers[ordinal] + static_cast<std::uint64_t>(wanted);
-  std::vector<std::int64_t> ends =
-      getChunkEnds(options, plan.target.pageTokens);
-  std::int64_t begin = 0;
-  for (std::size_t k = 0; k < ends.size(); ++k) {
-    Request request{options.tokens,
-                    {begin, ends[k]},
-                    k + 1 == ends.size(),
-                    options.prefix,
-                    options.room};
-    begin = ends[k];
+  std::vector<Request> requests = getRequests(options, plan.target.pageTokens);
+  for (std::size_t k = 0; k < requests.size(); ++k) {
+    const Request &request = requests[k];
     Binding binding(plan, request, source, target, sourceMemory, targetMemory);
     std::int64_t number = 0;
     binding.forEachBlock(
@@ -119,7 +111,6 @@ void Finder::findIn(int source, int plane, std::int64_t wanted,
             if (own >= batches[i].first &&
                 own < batches[i].first + batches[i].descriptors) {
               found.batch = static_cast<std::int64_t>(i);
-              found.isWithLastChunk = batches[i].isWithLastChunk;
             }
           for (const Part &part : binding.getParts())
             if (own >= part.first && own < part.first + part.descriptors)

@@ -179,8 +179,7 @@ void CompatPlanner::addMain(Transfer &transfer, const Rank &from) {
   bool relayouts = target.dcp != source.dcp;
   for (int i = 0; i < static_cast<int>(plan.planes.size()); ++i) {
     const Plane &plane = plan.planes[i];
-    if (plane.isState || plane.window || plane.name == "index_key" ||
-        plane.name == "index_scale")
+    if (plane.isState || plane.window || plane.isIndex())
       continue;
     Move move = maker.make(i, transfer.source, transfer.target,
                            slices() || relayouts ? Grain::Token : Grain::Page);

@@ -26,6 +26,21 @@ layline::kv::getChunkEnds(const TrafficOptions &options,
   return ends;
 }
 
+std::vector<Request> layline::kv::getRequests(const TrafficOptions &options,
+                                              std::int64_t pageTokens) {
+  std::vector<Request> requests;
+  std::int64_t begin = 0;
+  for (std::int64_t end : getChunkEnds(options, pageTokens)) {
+    requests.push_back({options.tokens,
+                        {begin, end},
+                        end == options.tokens,
+                        options.prefix,
+                        options.room});
+    begin = end;
+  }
+  return requests;
+}
+
 std::vector<Interval> layline::kv::cutOnGrid(Interval range, std::int64_t base,
                                              std::int64_t grid) {
   std::vector<Interval> pieces;
@@ -171,8 +186,7 @@ MigrationTraffic layline::kv::measureTraffic(const Plan &plan,
     sources.emplace_back(plan.source, rank, options.tokens, options.pages);
   for (const Rank &rank : plan.target.ranks)
     targets.emplace_back(plan.target, rank, options.tokens, options.pages);
-  std::vector<std::int64_t> ends =
-      getChunkEnds(options, plan.target.pageTokens);
+  std::vector<Request> requests = getRequests(options, plan.target.pageTokens);
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const Transfer &transfer = plan.transfers[i];
     // A pair's transfers stand together.
@@ -180,19 +194,11 @@ MigrationTraffic layline::kv::measureTraffic(const Plan &plan,
         plan.transfers[i - 1].target == transfer.target)
       continue;
     PairTraffic pair{transfer.source, transfer.target, {}};
-    std::int64_t begin = 0;
-    for (std::size_t k = 0; k < ends.size(); ++k) {
-      Request request{options.tokens,
-                      {begin, ends[k]},
-                      k + 1 == ends.size(),
-                      options.prefix,
-                      options.room};
-      Binding binding(plan, request, transfer.source, transfer.target,
-                      sources[transfer.source].getMemory(),
-                      targets[transfer.target].getMemory());
-      pair.traffic.add(countBinding(plan, binding));
-      begin = ends[k];
-    }
+    for (const Request &request : requests)
+      pair.traffic.add(countBinding(
+          plan, Binding(plan, request, transfer.source, transfer.target,
+                        sources[transfer.source].getMemory(),
+                        targets[transfer.target].getMemory())));
     result.bySource[transfer.source].add(pair.traffic);
     result.byTarget[transfer.target].add(pair.traffic);
     result.total.add(pair.traffic);

@@ -50,6 +50,9 @@ struct Plane {
   /// Only the last tokens of a request are needed: how many; 0: all.
   std::int64_t window = 0;
   std::vector<std::int64_t> layers; ///< of the model, ascending
+
+  /// Keys by which rows are chosen (DSA), or their scales.
+  bool isIndex() const { return name == "index_key" || name == "index_scale"; }
 };
 
 /// Where a plane lies in the buffers of one side. Byte of head h (of those that

@@ -41,6 +41,10 @@ std::vector<Interval> cutOnGrid(Interval range, std::int64_t base,
 std::vector<std::int64_t> getChunkEnds(const TrafficOptions &options,
                                        std::int64_t pageTokens);
 
+/// What a binding is told of the request, chunk by chunk.
+std::vector<Request> getRequests(const TrafficOptions &options,
+                                 std::int64_t pageTokens);
+
 struct Traffic {
   std::int64_t batches = 0;     ///< calls of the engine
   std::int64_t descriptors = 0; ///< in all of them
@@ -127,7 +131,6 @@ struct Origin {
   std::int64_t batch = 0, descriptor = 0; ///< of the pair, in the chunk
   std::int64_t chunk = 0;
   Packing packing = Packing::None;
-  bool isWithLastChunk = false;
 };
 /// Every write of the element, one for each plane that has the layer and head.
 std::vector<Origin> explainElement(const Plan &plan,

@@ -132,41 +132,43 @@ listPlans(std::initializer_list<std::pair<int64_t, int64_t>> meshes) {
   return plans;
 }
 
+/// Layers repeat: two have a first, a last and what passes between them.
+static std::optional<DecoderConfig> readConfig(const std::string &path,
+                                               int64_t mostLayers) {
+  llvm::Expected<DecoderConfig> config = readHFConfig(path);
+  if (!config) {
+    std::cerr << llvm::toString(config.takeError()) << "\n";
+    return std::nullopt;
+  }
+  config->layers = std::min(config->layers, mostLayers);
+  config->perLayer.resize(config->layers);
+  return std::move(*config);
+}
+
 bool Matrix::addModel(const std::string &name, const std::string &path,
                       int64_t mostLayers) {
-  llvm::Expected<DecoderConfig> read = readHFConfig(path);
-  if (!read) {
-    std::cerr << llvm::toString(read.takeError()) << "\n";
+  std::optional<DecoderConfig> config = readConfig(path, mostLayers);
+  if (!config)
     return false;
-  }
-  DecoderConfig config = std::move(*read);
-  // Layers repeat: two have a first, a last and what passes between them.
-  config.layers = std::min(config.layers, mostLayers);
-  config.perLayer.resize(config.layers);
   models.push_back(name);
   bool good = true;
   for (const PlanChoice &plan : listPlans({{8, 1}, {4, 2}}))
-    good &= addProgram(name, config, plan);
+    good &= addProgram(name, *config, plan);
   // Two variants.
   PlanChoice both;
   both.tp = 2;
   both.boundaries = "whole:63,rows";
   both.maxTokens = 8192;
   if (models.size() == 1)
-    good &= addProgram(name, config, both);
+    good &= addProgram(name, *config, both);
   return good;
 }
 
 bool Matrix::addExpertParallel(const std::string &name, const std::string &path,
                                int64_t mostLayers) {
-  llvm::Expected<DecoderConfig> read = readHFConfig(path);
-  if (!read) {
-    std::cerr << llvm::toString(read.takeError()) << "\n";
+  std::optional<DecoderConfig> config = readConfig(path, mostLayers);
+  if (!config)
     return false;
-  }
-  DecoderConfig config = std::move(*read);
-  config.layers = std::min(config.layers, mostLayers);
-  config.perLayer.resize(config.layers);
   expertParallel.push_back(name);
   bool good = true;
   for (PlanChoice plan : listPlans({{4, 1}, {2, 2}})) {
@@ -174,7 +176,7 @@ bool Matrix::addExpertParallel(const std::string &name, const std::string &path,
     bool isDispatched = plan.boundaries == "rows";
     plan.experts = isDispatched ? "dispatched" : "gathered";
     good &= addPlanned(describe(name, plan) + " ep " + std::to_string(plan.tp),
-                       buildPlanned(config, plan, *context));
+                       buildPlanned(*config, plan, *context));
   }
   return good;
 }
@@ -321,9 +323,9 @@ int main(int argc, char **argv) {
   const std::string source = LAYLINE_SOURCE_DIR;
   Matrix matrix(options->onlyLastPlace);
   bool good = true;
-  for (const char *model : {"llama", "qwen2", "qwen3", "qwen3_moe", "phi3",
-                            "gemma2", "cohere", "gpt_neox", "olmo2",
-                            "glm4_moe", "deepseek_v3", "deepseek_v32"})
+  for (const char *model :
+       {"llama", "qwen2", "qwen3", "qwen3_moe", "phi3", "gemma2", "cohere",
+        "gpt_neox", "olmo2", "glm4_moe", "deepseek_v3", "deepseek_v32"})
     good &= matrix.addModel(
         model, source + "/test/golden/" + model + "/config.json", 2);
   for (const char *model : {"qwen3-30b-a3b", "llama-3.1-70b"})
