@@ -6,12 +6,15 @@
 #include "engine/Engine.h"
 #include "layline/runtime.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 
 struct layline_engine {
   layline_engine(const char *device,
-                 const layline::runtime::DeviceOptions &options)
-      : engine(device, options) {}
+                 const layline::runtime::DeviceOptions &options,
+                 std::unique_ptr<layline::runtime::Transport> transport)
+      : engine(device, options, std::move(transport)) {}
   layline::runtime::Engine engine;
   mutable std::string error;
 };

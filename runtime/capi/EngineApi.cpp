@@ -35,7 +35,8 @@ layline_status layline_engine_create(const layline_options *options,
       fail(LAYLINE_BAD_ARGUMENT, "options.precision is unknown");
     DeviceOptions device{chosen.precision, chosen.taps != 0,
                          chosen.poison != 0};
-    *engine = new layline_engine(chosen.device ? chosen.device : "cpu", device);
+    *engine = new layline_engine(chosen.device ? chosen.device : "cpu", device,
+                                 makeTransport("threads", TransportOptions()));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
 #include "plan/Plan.h"
+#include "transports/Transport.h"
 
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,9 @@ public:
   virtual void bindWeight(int weight, std::int64_t stackIndex,
                           const safetensors::Tensor &stored) = 0;
 
+  /// Bytes of stored tensors that this process has looked at.
+  virtual std::int64_t weightBytesRead() const = 0;
+
   /// Replaces a cache's rows by global ones. `rows.isInteger` fits the cache.
   virtual void bindCache(int cache, const GlobalValue &rows) = 0;
   /// Keeps the first `rows` rows.
@@ -59,13 +63,18 @@ struct DeviceOptions {
   bool poison = false;
 };
 
-/// Throws Error for a name that is not known. The plan must outlive the device.
+/// Throws Error for a name that is not known.
+void checkDevice(const std::string &name);
+/// The same. `transport` is connected to the plan; both must outlive the
+/// device.
 std::unique_ptr<Device> makeDevice(const std::string &name, const Plan &plan,
-                                   const DeviceOptions &options);
+                                   const DeviceOptions &options,
+                                   Transport &transport);
 
-/// Ranks as threads of this process. devices/cpu.
+/// Every local rank a thread. devices/cpu.
 std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
-                                      const DeviceOptions &options);
+                                      const DeviceOptions &options,
+                                      Transport &transport);
 
 } // namespace layline::runtime
 

@@ -1,6 +1,7 @@
 #include "engine/Engine.h"
 
 #include "plan/Load.h"
+#include "transports/Hash.h"
 
 #include <algorithm>
 
@@ -15,12 +16,12 @@ bool isFloat(safetensors::DType dtype) {
 
 } // namespace
 
-Engine::Engine(std::string device, DeviceOptions options)
-    : deviceName_(std::move(device)), options_(options) {
+Engine::Engine(std::string device, DeviceOptions options,
+               std::unique_ptr<Transport> transport)
+    : deviceName_(std::move(device)), options_(options),
+      transport_(std::move(transport)) {
   // An unknown device is refused now, not when a plan is loaded.
-  Plan none;
-  none.file = "none";
-  makeDevice(deviceName_, none, options_);
+  checkDevice(deviceName_);
 }
 
 const Plan &Engine::plan() const {
@@ -47,7 +48,11 @@ void Engine::loadPlan(std::string_view text, const std::string &name) {
              ? concat(" (and ", loaded.findings.size() - 1, " more)")
              : std::string());
   auto plan = std::make_unique<Plan>(std::move(loaded.plan));
-  device_ = makeDevice(deviceName_, *plan, options_);
+  transport_->connect(*plan, hashOf(text));
+  transport_->agree("options",
+                    combined(hashOf(deviceName_),
+                             static_cast<std::uint64_t>(options_.precision)));
+  device_ = makeDevice(deviceName_, *plan, options_, *transport_);
   plan_ = std::move(plan);
   for (std::size_t w = 0; w < plan_->weights.size(); ++w) {
     std::vector<std::string> keys = plan_->weights[w].keys();
@@ -183,11 +188,27 @@ void Engine::run(std::int64_t tokens) {
       fail(LAYLINE_NOT_BOUND, "cache '", plan_->caches[c].id, "' holds ", held,
            " rows; past is ", past_);
   variant_ = nullptr;
+  transport_->agree("run", hashOfRun(tokens, inputs));
   device_->run({variant, tokens, past_, &inputs});
   variant_ = variant;
   ranTokens_ = tokens;
   ranPast_ = past_;
   past_ += tokens;
+}
+
+std::uint64_t
+Engine::hashOfRun(std::int64_t tokens,
+                  const std::vector<std::vector<std::int64_t>> &inputs) const {
+  std::uint64_t hash = combined(static_cast<std::uint64_t>(tokens),
+                                static_cast<std::uint64_t>(past_));
+  for (const std::vector<std::int64_t> &values : inputs)
+    hash = hashOf(values.data(), values.size() * sizeof values[0], hash);
+  return hash;
+}
+
+std::int64_t Engine::weightBytesRead() const {
+  plan();
+  return device_->weightBytesRead();
 }
 
 const Buffer &Engine::output(const std::string &id, int &index) const {

@@ -17,10 +17,17 @@ namespace layline::runtime {
 
 class Engine {
 public:
-  Engine(std::string device, DeviceOptions options);
+  Engine(std::string device, DeviceOptions options,
+         std::unique_ptr<Transport> transport);
 
   void loadPlan(std::string_view text, const std::string &name);
   const Plan &plan() const;
+  /// The ranks of the plan that are in this process, ascending.
+  const std::vector<std::int64_t> &localRanks() const {
+    return transport_->localRanks();
+  }
+  /// Transport::leave().
+  void leave(const std::string &why) noexcept { transport_->leave(why); }
   /// Distinct safetensors keys, sorted.
   const std::vector<std::string> &weightKeys() const { return keys_; }
 
@@ -29,6 +36,8 @@ public:
   void bindWeight(const std::string &key, const safetensors::Tensor &tensor,
                   const std::string &from);
   void checkWeights() const;
+  /// Bytes of stored tensors that this process has looked at.
+  std::int64_t weightBytesRead() const;
 
   void bindInput(const std::string &id, const std::int64_t *data,
                  std::int64_t count);
@@ -55,10 +64,16 @@ private:
   };
 
   const Buffer &output(const std::string &id, int &index) const;
+  /// What processes compare before they run.
+  std::uint64_t
+  hashOfRun(std::int64_t tokens,
+            const std::vector<std::vector<std::int64_t>> &inputs) const;
   Environment lastRun() const;
 
   std::string deviceName_;
   DeviceOptions options_;
+  // The device refers to the plan and the transport: destroyed before them.
+  std::unique_ptr<Transport> transport_;
   std::unique_ptr<Plan> plan_;
   std::map<std::string, std::vector<Use>> uses_; ///< by safetensors key
   std::vector<std::string> keys_;
@@ -70,7 +85,7 @@ private:
   const Variant *variant_ = nullptr;
   std::int64_t ranTokens_ = 0;
   std::int64_t ranPast_ = 0;
-  std::unique_ptr<Device> device_; // refers to the plan: destroyed before it
+  std::unique_ptr<Device> device_;
 };
 
 } // namespace layline::runtime

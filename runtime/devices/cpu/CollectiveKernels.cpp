@@ -1,8 +1,8 @@
-// Collectives between threads: every rank shows its buffer, all meet, and each
-// reads what it needs. Sums run in rank order, and every element is summed by
-// one rank or in the same order by all: results are the same bits on all ranks
-// and in all runs. The last meeting keeps a buffer from being used again while
-// somebody still reads it.
+// Collectives: every rank shows its buffer and reads what it needs of the
+// others'. Sums run in rank order, and every element is summed by one rank or
+// in the same order by all: results are the same bits on all ranks, in all runs
+// and over all transports. Letting go at the end keeps a buffer from being used
+// again while somebody still reads it.
 #include "devices/cpu/Kernels.h"
 
 #include <algorithm>
@@ -24,10 +24,16 @@ void gather(RankContext<T> &context, const Step &step) {
   std::vector<std::int64_t> coordinates = context.coordinates;
   Environment environment = context.environment();
   environment.coordinates = coordinates.data();
-  group.show(context.members[step.attrs.group], input.data);
-  for (std::int64_t member = 0; member < group.size(); ++member) {
+  auto setRegionOf = [&](std::int64_t member) {
     coordinates[plan.ranges[layout.range].axis] = member;
     region[dim] = scaled(plan.ownItems(layout.range, environment), layout.unit);
+  };
+  group.show(input.data, [&](std::int64_t, std::int64_t owner) {
+    setRegionOf(owner);
+    return allOf(elements(shapeOf(region)));
+  });
+  for (std::int64_t member = 0; member < group.size(); ++member) {
+    setRegionOf(member);
     const Element *from = group.shown<Element>(member);
     forEachRun(
         output.shape, region,
@@ -35,20 +41,21 @@ void gather(RankContext<T> &context, const Step &step) {
           std::copy_n(from + local, count, output.data + global);
         });
   }
-  group.meet();
+  group.release();
 }
 
 template <typename T, typename Element>
 void copyFromRoot(RankContext<T> &context, const Step &step) {
   Communicator &group = *context.communicators[step.attrs.group];
-  std::int64_t member = context.members[step.attrs.group];
   auto input = context.template tensor<Element>(step.arg("input"));
   auto output = context.template tensor<Element>(step.arg("output"));
-  group.show(member, input.data);
+  group.show(input.data, [&](std::int64_t, std::int64_t owner) {
+    return allOf(owner == step.attrs.root ? output.count() : 0);
+  });
   const Element *from = group.shown<Element>(step.attrs.root);
   if (from != output.data)
     std::copy_n(from, output.count(), output.data);
-  group.meet();
+  group.release();
 }
 
 } // namespace
@@ -58,8 +65,7 @@ void copyFromRoot(RankContext<T> &context, const Step &step) {
 template <typename T>
 void allReduce(RankContext<T> &context, const Step &step) {
   Communicator &group = *context.communicators[step.attrs.group];
-  std::int64_t member = context.members[step.attrs.group],
-               members = group.size();
+  std::int64_t member = group.member(), members = group.size();
   auto input = context.floats(step.arg("input"));
   auto output = context.floats(step.arg("output"));
   std::int64_t count = output.count(), block = (count + members - 1) / members;
@@ -67,7 +73,12 @@ void allReduce(RankContext<T> &context, const Step &step) {
     std::int64_t begin = std::min(m * block, count);
     return Part{begin, std::min(block, count - begin)};
   };
-  group.show(member, input.data);
+  auto runOf = [&](std::int64_t m) {
+    Part part = blockOf(m);
+    return part.size > 0 ? Items{part} : Items();
+  };
+  group.show(input.data,
+             [&](std::int64_t reader, std::int64_t) { return runOf(reader); });
   Part mine = blockOf(member);
   for (std::int64_t i = mine.begin; i < mine.end(); ++i) {
     T sum = group.shown<T>(0)[i];
@@ -76,13 +87,14 @@ void allReduce(RankContext<T> &context, const Step &step) {
     output.data[i] = sum;
   }
   // All sums are done before anyone shows its output or writes over its input.
-  group.meet();
-  group.show(member, output.data);
+  group.release();
+  group.show(output.data,
+             [&](std::int64_t, std::int64_t owner) { return runOf(owner); });
   for (std::int64_t m = 0; m < members; ++m)
     if (Part other = blockOf(m); m != member)
       std::copy_n(group.shown<T>(m) + other.begin, other.size,
                   output.data + other.begin);
-  group.meet();
+  group.release();
 }
 
 template <typename T>
@@ -91,9 +103,27 @@ void reduceScatter(RankContext<T> &context, const Step &step) {
   auto input = context.floats(step.arg("input"));
   auto output = context.floats(step.arg("output"));
   auto dim = static_cast<std::size_t>(step.attrs.dim);
+  const DimLayout &layout = step.arg("output").layout.dims[dim];
+  const Plan &plan = *context.run->plan;
+  // As of a gather.
+  std::vector<std::int64_t> coordinates = context.coordinates;
+  Environment environment = context.environment();
+  environment.coordinates = coordinates.data();
   Region region = wholeRegion(input.shape);
-  region[dim] = context.own(step.arg("output").layout.dims[dim]);
-  group.show(context.members[step.attrs.group], input.data);
+  auto setRegionOf = [&](std::int64_t member) {
+    coordinates[plan.ranges[layout.range].axis] = member;
+    region[dim] = scaled(plan.ownItems(layout.range, environment), layout.unit);
+  };
+  group.show(input.data, [&](std::int64_t reader, std::int64_t) {
+    setRegionOf(reader);
+    Items runs;
+    forEachRun(input.shape, region,
+               [&](std::int64_t, std::int64_t global, std::int64_t count) {
+                 runs.push_back({global, count});
+               });
+    return runs;
+  });
+  setRegionOf(group.member());
   forEachRun(input.shape, region,
              [&](std::int64_t local, std::int64_t global, std::int64_t count) {
                T *to = output.data + local;
@@ -104,7 +134,7 @@ void reduceScatter(RankContext<T> &context, const Step &step) {
                    to[i] += from[i];
                }
              });
-  group.meet();
+  group.release();
 }
 
 template <typename T>

@@ -1,5 +1,6 @@
-// Ranks as threads of one process. Every thread runs the steps in list order,
-// which is one of the orders that the streams and events allow.
+// The ranks of this process, each on a thread of its own: all of them, or the
+// one that this process is. Every thread runs the steps in list order, which is
+// one of the orders that the streams and events allow.
 #include "devices/cpu/Blas.h"
 #include "devices/cpu/Kernels.h"
 #include "devices/cpu/RankThreads.h"
@@ -7,6 +8,7 @@
 #include "devices/cpu/WeightStore.h"
 #include "engine/Device.h"
 #include "plan/PositionSource.h"
+#include "transports/Assemble.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,10 +18,7 @@
 namespace layline::runtime {
 namespace {
 
-/// Threads are cheap but not free; larger meshes are for real devices.
-constexpr std::int64_t kMaxRanks = 256;
-
-/// Local values of one tap, by rank.
+/// Local values of one tap, by local rank.
 template <typename T> struct TapValues {
   std::vector<std::vector<T>> floats;
   std::vector<std::vector<std::int64_t>> integers;
@@ -27,12 +26,14 @@ template <typename T> struct TapValues {
 
 template <typename T> class CpuDevice final : public Device {
 public:
-  CpuDevice(const Plan &plan, const DeviceOptions &options);
+  CpuDevice(const Plan &plan, const DeviceOptions &options,
+            Transport &transport);
 
   void bindWeight(int weight, std::int64_t stackIndex,
                   const safetensors::Tensor &stored) override {
     weights_.bind(weight, stackIndex, stored);
   }
+  std::int64_t weightBytesRead() const override { return weights_.bytesRead(); }
   void bindCache(int cache, const GlobalValue &rows) override;
   void truncateCache(int cache, std::int64_t rows) override;
   std::int64_t cacheRows(int cache) const override {
@@ -45,10 +46,17 @@ public:
   GlobalValue readTap(std::size_t index) const override;
 
 private:
-  void makeCommunicators();
+  /// A value of every rank put together. `data(i)` is where that of the i-th
+  /// local rank lies; `what` names the value to other processes.
+  template <typename Element>
+  GlobalValue assembled(const ShapeExpr &shape, const Layout &layout,
+                        std::int64_t tokens, std::int64_t past,
+                        const std::string &what,
+                        const LocalData<Element> &data) const;
   void prepare(const RunRequest &request);
   void prepareRank(RankContext<T> &rank, const RunRequest &request);
   void listTaps(const Variant &variant);
+  void recordFailure(std::int64_t rank, std::exception_ptr exception);
   void runRank(RankContext<T> &rank);
   void execute(RankContext<T> &rank, const Step &step, bool isTopLevel);
   void roundOutputs(RankContext<T> &rank, const Step &step);
@@ -57,8 +65,8 @@ private:
   const Plan &plan_;
   DeviceOptions options_;
   WeightStore<T> weights_;
-  std::vector<std::unique_ptr<Communicator>> communicators_;
-  std::vector<RankContext<T>> ranks_;
+  Transport &transport_;
+  std::vector<RankContext<T>> ranks_; ///< of this process
   RunState state_;
   const Variant *arenasOf_ = nullptr;
   std::vector<Tap> taps_;
@@ -70,24 +78,19 @@ private:
   RankThreads threads_; // last: its threads use everything above
 };
 
-std::int64_t checkedRanks(const Plan &plan) {
-  if (plan.ranks() > kMaxRanks)
-    fail(LAYLINE_REFUSED_FEATURE, "the plan has ", plan.ranks(),
-         " ranks; device 'cpu' runs at most ", kMaxRanks);
-  return plan.ranks();
-}
-
 template <typename T>
-CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options)
-    : plan_(plan), options_(options), weights_(plan, options.precision),
-      ranks_(static_cast<std::size_t>(checkedRanks(plan))),
-      threads_(plan.ranks()) {
+CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options,
+                        Transport &transport)
+    : plan_(plan), options_(options),
+      weights_(plan, options.precision, transport.localRanks()),
+      transport_(transport), ranks_(transport.localRanks().size()),
+      threads_(static_cast<std::int64_t>(ranks_.size())) {
   useOneBlasThread();
   state_.plan = &plan;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     RankContext<T> &rank = ranks_[r];
     rank.run = &state_;
-    rank.rank = static_cast<std::int64_t>(r);
+    rank.rank = transport.localRanks()[r];
     rank.coordinates = plan.coordinates(rank.rank);
     rank.parts = plan.parts(plan.tokens.min, rank.coordinates);
     rank.weights.resize(plan.weights.size());
@@ -98,32 +101,9 @@ CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options)
       rank.caches.emplace_back();
       rank.caches.back().rowElements = elements(row);
     }
-  }
-  makeCommunicators();
-}
-
-template <typename T> void CpuDevice<T>::makeCommunicators() {
-  for (const Group &group : plan_.groups) {
-    // One instance for every setting of the axes that the group is not over.
-    std::unordered_map<std::string, Communicator *> instances;
-    for (RankContext<T> &rank : ranks_) {
-      std::string others;
-      std::int64_t member = 0;
-      for (std::size_t axis = 0; axis < plan_.axes.size(); ++axis) {
-        if (std::find(group.axes.begin(), group.axes.end(),
-                      static_cast<int>(axis)) != group.axes.end())
-          member = member * plan_.axes[axis].size + rank.coordinates[axis];
-        else
-          others += std::to_string(rank.coordinates[axis]) + ",";
-      }
-      Communicator *&instance = instances[others];
-      if (!instance) {
-        communicators_.push_back(std::make_unique<Communicator>(group.ranks));
-        instance = communicators_.back().get();
-      }
-      rank.communicators.push_back(instance);
-      rank.members.push_back(member);
-    }
+    for (std::size_t g = 0; g < plan.groups.size(); ++g)
+      rank.communicators.push_back(
+          &transport.group(rank.rank, static_cast<int>(g)));
   }
 }
 
@@ -160,16 +140,28 @@ template <typename T> GlobalValue CpuDevice<T>::readCache(int index) const {
   ShapeExpr shape = cacheShape(cache);
   std::int64_t rows = cacheRows(index);
   // Ranges over rows need tokens; of a cache only other dimensions are split.
-  auto assembled = [&](const auto &data) {
-    return assemble(plan_, shape, cache.layout, 0, rows, data);
+  auto read = [&](const auto &data) {
+    return assembled(shape, cache.layout, 0, rows, "cache " + cache.id, data);
   };
   if (isInteger(cache.dtype))
-    return assembled(LocalData<std::int64_t>([&](std::int64_t rank) {
-      return ranks_[rank].caches[index].integers.data();
+    return read(LocalData<std::int64_t>([&](std::int64_t local) {
+      return ranks_[local].caches[index].integers.data();
     }));
-  return assembled(LocalData<T>([&](std::int64_t rank) {
-    return ranks_[rank].caches[index].floats.data();
+  return read(LocalData<T>([&](std::int64_t local) {
+    return ranks_[local].caches[index].floats.data();
   }));
+}
+
+template <typename T>
+template <typename Element>
+GlobalValue CpuDevice<T>::assembled(const ShapeExpr &shape,
+                                    const Layout &layout, std::int64_t tokens,
+                                    std::int64_t past, const std::string &what,
+                                    const LocalData<Element> &data) const {
+  if (Communicator *world = transport_.world())
+    return assembleAcross(plan_, shape, layout, tokens, past, *world, what,
+                          data(0));
+  return assemble(plan_, shape, layout, tokens, past, data);
 }
 
 template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
@@ -234,10 +226,12 @@ template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
     arenasOf_ = &variant;
   }
   listTaps(variant);
-  for (auto &communicator : communicators_)
-    communicator->reset();
-  for (RankContext<T> &rank : ranks_)
-    prepareRank(rank, request);
+  transport_.begin();
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    for (std::size_t w = 0; w < plan_.weights.size(); ++w)
+      ranks_[r].weights[w] = weights_.slice(static_cast<int>(w), r);
+    prepareRank(ranks_[r], request);
+  }
 }
 
 template <typename T>
@@ -245,8 +239,6 @@ void CpuDevice<T>::prepareRank(RankContext<T> &rank,
                                const RunRequest &request) {
   const Variant &variant = *request.variant;
   rank.parts = plan_.parts(request.tokens, rank.coordinates);
-  for (std::size_t w = 0; w < plan_.weights.size(); ++w)
-    rank.weights[w] = weights_.slice(static_cast<int>(w), rank.rank);
   rank.inputs.assign(variant.buffers.size(), {});
   for (std::size_t b = 0; b < variant.buffers.size(); ++b) {
     const Buffer &buffer = variant.buffers[b];
@@ -274,24 +266,9 @@ template <typename T> void CpuDevice<T>::run(const RunRequest &request) {
   prepare(request);
   failure_ = nullptr;
   failedRank_ = -1;
-  threads_.run([&](std::int64_t rank) { runRank(ranks_[rank]); },
-               [&](std::int64_t rank, std::exception_ptr exception) {
-                 {
-                   std::lock_guard<std::mutex> lock(failureMutex_);
-                   try {
-                     std::rethrow_exception(exception);
-                   } catch (const Aborted &) {
-                     return;
-                   } catch (...) {
-                     // The lowest of the ranks that failed by themselves.
-                     if (failedRank_ < 0 || rank < failedRank_) {
-                       failedRank_ = rank;
-                       failure_ = exception;
-                     }
-                   }
-                 }
-                 for (auto &communicator : communicators_)
-                   communicator->abort();
+  threads_.run([&](std::int64_t local) { runRank(ranks_[local]); },
+               [&](std::int64_t local, std::exception_ptr exception) {
+                 recordFailure(ranks_[local].rank, exception);
                });
   if (failure_) {
     taps_.clear();
@@ -299,6 +276,30 @@ template <typename T> void CpuDevice<T>::run(const RunRequest &request) {
       truncateCache(static_cast<int>(c), request.past);
     std::rethrow_exception(std::exchange(failure_, nullptr));
   }
+}
+
+template <typename T>
+void CpuDevice<T>::recordFailure(std::int64_t rank,
+                                 std::exception_ptr exception) {
+  std::string why;
+  {
+    std::lock_guard<std::mutex> lock(failureMutex_);
+    try {
+      std::rethrow_exception(exception);
+    } catch (const Aborted &) {
+      return;
+    } catch (const std::exception &error) {
+      why = error.what();
+    } catch (...) {
+      why = "an unknown exception";
+    }
+    // The lowest of the ranks that failed by themselves.
+    if (failedRank_ < 0 || rank < failedRank_) {
+      failedRank_ = rank;
+      failure_ = exception;
+    }
+  }
+  transport_.abort(rank, why);
 }
 
 template <typename T> void CpuDevice<T>::runRank(RankContext<T> &rank) {
@@ -356,13 +357,14 @@ void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
       if (step.names[output++].empty() || operand.of != Operand::Of::Buffer)
         continue;
       TapValues<T> &values = tapValues_[tap++];
+      auto local = static_cast<std::size_t>(&rank - ranks_.data());
       if (isInteger(operand.dtype)) {
         auto tensor = rank.integers(operand);
-        values.integers[rank.rank].assign(tensor.data,
-                                          tensor.data + tensor.count());
+        values.integers[local].assign(tensor.data,
+                                      tensor.data + tensor.count());
       } else {
         auto tensor = rank.floats(operand);
-        std::vector<T> &kept = values.floats[rank.rank];
+        std::vector<T> &kept = values.floats[local];
         kept.assign(tensor.data, tensor.data + tensor.count());
         // Inside a fused step the value is not rounded yet; a register never
         // is.
@@ -377,44 +379,46 @@ void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
 template <typename T> GlobalValue CpuDevice<T>::readBuffer(int index) const {
   const Buffer &buffer = state_.variant->buffers[index];
   std::int64_t offset = buffer.offset * state_.arenaScale[buffer.arena];
-  auto assembled = [&](auto element) {
+  auto read = [&](auto element) {
     using Element = decltype(element);
-    return assemble(plan_, buffer.shape, buffer.layout, state_.tokens,
-                    state_.past, LocalData<Element>([&](std::int64_t rank) {
-                      return reinterpret_cast<const Element *>(
-                          ranks_[rank].arenas[buffer.arena].data() + offset);
-                    }));
+    return assembled(buffer.shape, buffer.layout, state_.tokens, state_.past,
+                     "buffer " + buffer.id,
+                     LocalData<Element>([&](std::int64_t local) {
+                       return reinterpret_cast<const Element *>(
+                           ranks_[local].arenas[buffer.arena].data() + offset);
+                     }));
   };
-  return isInteger(buffer.dtype) ? assembled(std::int64_t()) : assembled(T());
+  return isInteger(buffer.dtype) ? read(std::int64_t()) : read(T());
 }
 
 template <typename T>
 GlobalValue CpuDevice<T>::readTap(std::size_t index) const {
   const Operand &operand = taps_[index].operand;
   const TapValues<T> &values = tapValues_[index];
-  auto assembled = [&](const auto &data) {
-    return assemble(plan_, operand.shape, operand.layout, state_.tokens,
-                    state_.past, data);
+  auto read = [&](const auto &data) {
+    return assembled(operand.shape, operand.layout, state_.tokens, state_.past,
+                     "tap " + taps_[index].name, data);
   };
   if (isInteger(operand.dtype))
-    return assembled(LocalData<std::int64_t>(
-        [&](std::int64_t rank) { return values.integers[rank].data(); }));
-  return assembled(LocalData<T>(
-      [&](std::int64_t rank) { return values.floats[rank].data(); }));
+    return read(LocalData<std::int64_t>(
+        [&](std::int64_t local) { return values.integers[local].data(); }));
+  return read(LocalData<T>(
+      [&](std::int64_t local) { return values.floats[local].data(); }));
 }
 
 } // namespace
 
 std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
-                                      const DeviceOptions &options) {
+                                      const DeviceOptions &options,
+                                      Transport &transport) {
   if (options.precision == LAYLINE_PRECISION_BF16 && plan.dtype != DType::BF16)
     fail(LAYLINE_REFUSED_FEATURE, "the plan is of a model in ",
          dtypeName(plan.dtype),
          "; precision bf16 rounds what is bf16 in the plan and needs a model "
          "in bf16");
   if (options.precision == LAYLINE_PRECISION_F64)
-    return std::make_unique<CpuDevice<double>>(plan, options);
-  return std::make_unique<CpuDevice<float>>(plan, options);
+    return std::make_unique<CpuDevice<double>>(plan, options, transport);
+  return std::make_unique<CpuDevice<float>>(plan, options, transport);
 }
 
 } // namespace layline::runtime

@@ -2,11 +2,11 @@
 #ifndef LAYLINE_RUNTIME_DEVICES_CPU_RANKCONTEXT_H
 #define LAYLINE_RUNTIME_DEVICES_CPU_RANKCONTEXT_H
 
-#include "devices/cpu/AlignedBytes.h"
-#include "devices/cpu/Communicator.h"
+#include "engine/AlignedBytes.h"
 #include "engine/GlobalValue.h"
 #include "plan/Error.h"
 #include "plan/Plan.h"
+#include "transports/Communicator.h"
 
 #include <cstdint>
 #include <memory>
@@ -73,9 +73,8 @@ template <typename T> struct RankContext {
   /// Shared between ranks that hold the same slice.
   std::vector<std::shared_ptr<const AlignedBytes>> weights;
   std::vector<CacheStore<T>> caches;
-  /// By group: the instance that this rank is in, and its number in it.
+  /// By group: the instance that this rank is in.
   std::vector<Communicator *> communicators;
-  std::vector<std::int64_t> members;
 
   Environment environment() const {
     return {run->tokens, run->past, coordinates.data(), parts.data()};

@@ -40,11 +40,12 @@ Items storedRows(const Weight &weight, const Items &rows) {
 } // namespace
 
 template <typename T>
-WeightStore<T>::WeightStore(const Plan &plan, layline_precision precision)
+WeightStore<T>::WeightStore(const Plan &plan, layline_precision precision,
+                            const std::vector<std::int64_t> &ranks)
     : plan_(plan), precision_(precision), slices_(plan.weights.size()),
       ofRank_(plan.weights.size()) {
   std::vector<std::map<Region, std::size_t>> known(plan.weights.size());
-  for (std::int64_t rank = 0; rank < plan.ranks(); ++rank) {
+  for (std::int64_t rank : ranks) {
     std::vector<std::int64_t> coordinates = plan.coordinates(rank);
     std::vector<Part> parts = plan.parts(plan.tokens.min, coordinates);
     Environment environment{plan.tokens.min, 0, coordinates.data(),
@@ -114,6 +115,9 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
     std::size_t rows = weight.storedStack ? 1 : 0;
     if (weight.rows)
       region[rows] = storedRows(weight, region[rows]);
+    bytesRead_ +=
+        elements(shapeOf(region)) *
+        static_cast<std::int64_t>(safetensors::dtypeBytes(stored.dtype));
     if (weight.isTransposed) {
       copyTransposed(weight, region, stored, to);
       continue;
@@ -131,9 +135,8 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
 
 template <typename T>
 std::shared_ptr<const AlignedBytes>
-WeightStore<T>::slice(int weight, std::int64_t rank) const {
-  return slices_[weight][ofRank_[weight][static_cast<std::size_t>(rank)]]
-      .values;
+WeightStore<T>::slice(int weight, std::size_t rank) const {
+  return slices_[weight][ofRank_[weight][rank]].values;
 }
 
 template class WeightStore<float>;

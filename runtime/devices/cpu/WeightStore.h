@@ -2,7 +2,7 @@
 #ifndef LAYLINE_RUNTIME_DEVICES_CPU_WEIGHTSTORE_H
 #define LAYLINE_RUNTIME_DEVICES_CPU_WEIGHTSTORE_H
 
-#include "devices/cpu/AlignedBytes.h"
+#include "engine/AlignedBytes.h"
 #include "engine/GlobalValue.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
@@ -15,13 +15,17 @@ namespace layline::runtime {
 
 template <typename T> class WeightStore {
 public:
-  WeightStore(const Plan &plan, layline_precision precision);
+  /// For these ranks only.
+  WeightStore(const Plan &plan, layline_precision precision,
+              const std::vector<std::int64_t> &ranks);
 
   /// Converts one stored tensor and copies its part into every slice.
   void bind(int weight, std::int64_t stackIndex,
             const safetensors::Tensor &stored);
-  std::shared_ptr<const AlignedBytes> slice(int weight,
-                                            std::int64_t rank) const;
+  /// Of the i-th of the ranks.
+  std::shared_ptr<const AlignedBytes> slice(int weight, std::size_t rank) const;
+  /// Bytes of stored tensors that have been looked at.
+  std::int64_t bytesRead() const { return bytesRead_; }
 
 private:
   struct Slice {
@@ -32,7 +36,8 @@ private:
   const Plan &plan_;
   layline_precision precision_;
   std::vector<std::vector<Slice>> slices_;       ///< by weight
-  std::vector<std::vector<std::size_t>> ofRank_; ///< [weight][rank]
+  std::vector<std::vector<std::size_t>> ofRank_; ///< [weight][i-th rank]
+  std::int64_t bytesRead_ = 0;
 };
 
 } // namespace layline::runtime

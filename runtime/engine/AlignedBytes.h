@@ -1,8 +1,8 @@
 // Uninitialised memory at cache-line alignment. Every rank's arena begins at
 // the same alignment, so that BLAS takes the same path on all of them and equal
 // inputs give equal bits.
-#ifndef LAYLINE_RUNTIME_DEVICES_CPU_ALIGNEDBYTES_H
-#define LAYLINE_RUNTIME_DEVICES_CPU_ALIGNEDBYTES_H
+#ifndef LAYLINE_RUNTIME_ENGINE_ALIGNEDBYTES_H
+#define LAYLINE_RUNTIME_ENGINE_ALIGNEDBYTES_H
 
 #include <cstddef>
 #include <memory>
@@ -34,4 +34,4 @@ private:
 
 } // namespace layline::runtime
 
-#endif // LAYLINE_RUNTIME_DEVICES_CPU_ALIGNEDBYTES_H
+#endif // LAYLINE_RUNTIME_ENGINE_ALIGNEDBYTES_H

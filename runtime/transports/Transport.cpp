@@ -1,0 +1,33 @@
+#include "transports/Transport.h"
+
+#include "plan/Error.h"
+#include "transports/threads/ThreadTransport.h"
+
+#include <algorithm>
+
+namespace layline::runtime {
+
+std::vector<std::int64_t> membersOf(const Plan &plan, const Group &group,
+                                    std::int64_t rank) {
+  std::vector<std::int64_t> mine = plan.coordinates(rank), members;
+  for (std::int64_t other = 0; other < plan.ranks(); ++other) {
+    std::vector<std::int64_t> coordinates = plan.coordinates(other);
+    // Members differ on the group's axes only. Ranks are row-major over the
+    // axes, so that ascending ranks are ascending members.
+    for (int axis : group.axes)
+      coordinates[axis] = mine[axis];
+    if (coordinates == mine)
+      members.push_back(other);
+  }
+  return members;
+}
+
+std::unique_ptr<Transport> makeTransport(const std::string &name,
+                                         const TransportOptions &options) {
+  if (name == "threads")
+    return std::make_unique<ThreadTransport>(options);
+  fail(LAYLINE_REFUSED_FEATURE, "transport '", name,
+       "' is unknown; 'threads' is expected");
+}
+
+} // namespace layline::runtime
