@@ -1,0 +1,134 @@
+#include "devices/simt/Fiber.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <new>
+#include <sys/mman.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LAYLINE_SIMT_ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define LAYLINE_SIMT_ASAN 1
+#endif
+
+#if LAYLINE_SIMT_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#if defined(__x86_64__)
+// Saves what the System V ABI asks a function to keep, exchanges the stacks and
+// restores the same from the other one.
+extern "C" void layline_simt_switch(void **save, void *to);
+asm(R"(
+.text
+.globl layline_simt_switch
+.hidden layline_simt_switch
+.type layline_simt_switch,@function
+layline_simt_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size layline_simt_switch,.-layline_simt_switch
+)");
+#endif
+
+namespace layline::simt {
+
+StackPool::~StackPool() {
+  for (char *stack : all_)
+    munmap(stack, stackBytes);
+}
+
+char *StackPool::take() {
+  void *memory = mmap(nullptr, stackBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    throw std::bad_alloc();
+  if (mprotect(memory, guardBytes, PROT_NONE) != 0) {
+    munmap(memory, stackBytes);
+    throw std::bad_alloc();
+  }
+  all_.push_back(static_cast<char *>(memory));
+  return all_.back();
+}
+
+bool StackPool::isGuard(const void *address) const {
+  auto at = reinterpret_cast<std::uintptr_t>(address);
+  return std::any_of(all_.begin(), all_.end(), [at](const char *stack) {
+    auto base = reinterpret_cast<std::uintptr_t>(stack);
+    return at >= base && at < base + guardBytes;
+  });
+}
+
+void prepare(Fiber &fiber, char *stack, void (*entry)()) {
+#if LAYLINE_SIMT_ASAN
+  // Frames that were left without a return keep their red zones.
+  __asan_unpoison_memory_region(stack + StackPool::guardBytes,
+                                StackPool::stackBytes - StackPool::guardBytes);
+#endif
+  fiber.stack = stack;
+  fiber.bottom = stack;
+  fiber.size = StackPool::stackBytes;
+  fiber.fakeStack = nullptr;
+#if defined(__x86_64__)
+  // `ret` leaves the stack as a call does: 8 below a multiple of 16.
+  auto **top = reinterpret_cast<void **>(stack + StackPool::stackBytes - 64);
+  *--top = nullptr;
+  *--top = reinterpret_cast<void *>(entry);
+  for (int saved = 0; saved < 6; ++saved)
+    *--top = nullptr;
+  fiber.stackPointer = top;
+#else
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = stack + StackPool::guardBytes;
+  fiber.context.uc_stack.ss_size =
+      StackPool::stackBytes - StackPool::guardBytes;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, entry, 0);
+#endif
+}
+
+void switchFiber(Fiber &from, Fiber &to, bool isLast) {
+#if LAYLINE_SIMT_ASAN
+  __sanitizer_start_switch_fiber(isLast ? nullptr : &from.fakeStack, to.bottom,
+                                 to.size);
+#else
+  (void)isLast;
+#endif
+#if defined(__x86_64__)
+  layline_simt_switch(&from.stackPointer, to.stackPointer);
+#else
+  swapcontext(&from.context, &to.context);
+#endif
+#if LAYLINE_SIMT_ASAN
+  __sanitizer_finish_switch_fiber(from.fakeStack, nullptr, nullptr);
+#endif
+}
+
+void fiberEntered(Fiber &self, Fiber &from) {
+  (void)self;
+#if LAYLINE_SIMT_ASAN
+  // Tells the bounds of the stack that was left: the OS thread's are not known
+  // otherwise.
+  __sanitizer_finish_switch_fiber(nullptr, &from.bottom, &from.size);
+#else
+  (void)from;
+#endif
+}
+
+} // namespace layline::simt

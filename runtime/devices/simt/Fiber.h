@@ -1,0 +1,69 @@
+// Stacks that one OS thread switches between.
+#ifndef LAYLINE_RUNTIME_DEVICES_SIMT_FIBER_H
+#define LAYLINE_RUNTIME_DEVICES_SIMT_FIBER_H
+
+#include <cstddef>
+#include <vector>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace layline::simt {
+
+/// A stack and where on it to go on.
+struct Fiber {
+#if defined(__x86_64__)
+  void *stackPointer = nullptr;
+#else
+  ucontext_t context;
+#endif
+  /// Null for the OS thread's own stack.
+  char *stack = nullptr;
+  /// AddressSanitizer's: the stack's bounds and its shadow of locals.
+  const void *bottom = nullptr;
+  std::size_t size = 0;
+  void *fakeStack = nullptr;
+};
+
+/// Stacks with a page below them that faults.
+class StackPool {
+public:
+  StackPool() = default;
+  ~StackPool();
+  StackPool(const StackPool &) = delete;
+  StackPool &operator=(const StackPool &) = delete;
+
+  static constexpr std::size_t guardBytes = 4096;
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  static constexpr std::size_t stackBytes = 256 << 10;
+#else
+  static constexpr std::size_t stackBytes = 64 << 10;
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+  static constexpr std::size_t stackBytes = 256 << 10;
+#else
+  static constexpr std::size_t stackBytes = 64 << 10;
+#endif
+
+  /// A new stack. Throws std::bad_alloc.
+  char *take();
+  /// Whether the address is in the guard page of a stack of this pool.
+  bool isGuard(const void *address) const;
+
+private:
+  std::vector<char *> all_;
+};
+
+/// Makes `fiber` call `entry`, which must not return, when it is switched to.
+void prepare(Fiber &fiber, char *stack, void (*entry)());
+/// Goes on with `to`; returns when somebody switches to `from`. `isLast`:
+/// nobody ever will.
+void switchFiber(Fiber &from, Fiber &to, bool isLast);
+/// What a fiber does first.
+void fiberEntered(Fiber &self, Fiber &from);
+
+} // namespace layline::simt
+
+#endif // LAYLINE_RUNTIME_DEVICES_SIMT_FIBER_H

@@ -1,0 +1,183 @@
+#include "devices/simt/Machine.h"
+
+#include "devices/simt/MachineState.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+namespace layline::simt {
+
+const char *nameOf(Failure failure) {
+  switch (failure) {
+  case Failure::None:
+    return "none";
+  case Failure::Deadlock:
+    return "deadlock";
+  case Failure::Access:
+    return "access";
+  case Failure::Scope:
+    return "scope";
+  case Failure::Divergence:
+    return "divergence";
+  case Failure::Launch:
+    return "launch";
+  case Failure::Kernel:
+    return "kernel";
+  case Failure::Race:
+    return "race";
+  }
+  return "";
+}
+
+namespace {
+
+std::string text(Index3 size) {
+  return "(" + std::to_string(size.x) + ", " + std::to_string(size.y) + ", " +
+         std::to_string(size.z) + ")";
+}
+
+std::uint64_t product(Index3 size) {
+  return std::uint64_t(size.x) * size.y * size.z;
+}
+
+} // namespace
+
+MachineState::MachineState(int rankCount, const Options &chosen)
+    : options(chosen), ranks(static_cast<std::size_t>(rankCount)),
+      // The generator stays at 0 if it begins there; the multiplier spreads
+      // small seeds (2^64 over the golden ratio).
+      randomState(chosen.seed * 0x9E3779B97F4A7C15ULL + 0x1234567) {}
+
+MachineState::~MachineState() {
+  for (RankState &rank : ranks)
+    for (Block *block : rank.resident)
+      delete block;
+}
+
+Machine::Machine(int ranks, const Options &options) {
+  if (ranks < 1)
+    throw std::invalid_argument("a machine of " + std::to_string(ranks) +
+                                " ranks; expected at least 1");
+  state_ = std::make_unique<MachineState>(ranks, options);
+}
+
+Machine::~Machine() = default;
+
+int Machine::ranks() const { return static_cast<int>(state_->ranks.size()); }
+
+void *Machine::allocateBytes(int rank, std::size_t bytes,
+                             const std::string &name, bool isSymmetric) {
+  state_->ranks.at(static_cast<std::size_t>(rank));
+  return state_->memory.allocate(rank, bytes, name, isSymmetric);
+}
+
+void Machine::registerMemory(int rank, void *memory, std::size_t bytes,
+                             const std::string &name, bool isSymmetric) {
+  state_->ranks.at(static_cast<std::size_t>(rank));
+  state_->memory.add({reinterpret_cast<std::uintptr_t>(memory),
+                      bytes,
+                      rank,
+                      isSymmetric,
+                      name,
+                      {}});
+}
+
+void Machine::unregisterMemory(void *memory) { state_->memory.remove(memory); }
+
+void *Machine::makeMulticast(const std::vector<void *> &replicas,
+                             std::size_t bytes, const std::string &name) {
+  if (replicas.size() != state_->ranks.size())
+    throw std::invalid_argument(
+        "multicast '" + name + "' over " + std::to_string(replicas.size()) +
+        " buffers on a machine of " + std::to_string(state_->ranks.size()) +
+        " ranks");
+  return state_->memory.makeMulticast(replicas, bytes, name);
+}
+
+void Machine::launch(int rank, const Launch &launch, std::function<void()> body,
+                     int stream) {
+  RankState &state = state_->ranks.at(static_cast<std::size_t>(rank));
+  auto refuse = [&](const std::string &why) {
+    if (state_->report.ok())
+      state_->setFailure(Failure::Launch, "rank " + std::to_string(rank) +
+                                              " kernel " + launch.kernel +
+                                              ": " + why);
+  };
+  std::uint64_t blocks = product(launch.grid);
+  std::uint64_t threads = product(launch.block);
+  constexpr std::uint64_t mostBlocks = (std::uint64_t(1) << 31) - 1;
+  constexpr std::uint64_t mostThreads = 1024;
+  if (blocks == 0 || blocks > mostBlocks || threads == 0 ||
+      threads > mostThreads) {
+    refuse("a grid of " + text(launch.grid) + " blocks of " +
+           text(launch.block) + " threads; expected 1 to " +
+           std::to_string(mostBlocks) + " blocks of 1 to " +
+           std::to_string(mostThreads));
+    return;
+  }
+  unsigned most = maxResidentBlocks(static_cast<unsigned>(threads));
+  if (launch.cooperative && blocks > most) {
+    refuse("a cooperative launch of " + std::to_string(blocks) + " blocks of " +
+           std::to_string(threads) + " threads; " + std::to_string(most) +
+           " fit on a rank together");
+    return;
+  }
+  if (most == 0) {
+    refuse("a block of " + std::to_string(threads) +
+           " threads never fits on a rank of " +
+           std::to_string(state_->options.residentThreads));
+    return;
+  }
+  auto grid = std::make_unique<Grid>();
+  grid->launch = launch;
+  grid->body = std::move(body);
+  grid->rank = rank;
+  Stream &queue = state.streams[stream];
+  queue.number = stream;
+  grid->stream = &queue;
+  grid->counters = &state_->counters[{rank, launch.kernel}];
+  grid->order.resize(static_cast<std::size_t>(blocks));
+  std::iota(grid->order.begin(), grid->order.end(), 0U);
+  if (state_->options.randomDispatch)
+    for (std::size_t left = grid->order.size(); left > 1; --left)
+      std::swap(grid->order[left - 1], grid->order[state_->random() % left]);
+  StreamItem item;
+  item.grid = std::move(grid);
+  queue.queue.push_back(std::move(item));
+}
+
+int Machine::recordEvent(int rank, int stream) {
+  RankState &state = state_->ranks.at(static_cast<std::size_t>(rank));
+  state_->events.emplace_back();
+  StreamItem item;
+  item.record = static_cast<int>(state_->events.size()) - 1;
+  state.streams[stream].queue.push_back(std::move(item));
+  return static_cast<int>(state_->events.size()) - 1;
+}
+
+void Machine::waitEvent(int rank, int stream, int event) {
+  RankState &state = state_->ranks.at(static_cast<std::size_t>(rank));
+  state_->events.at(static_cast<std::size_t>(event));
+  StreamItem item;
+  item.await = event;
+  state.streams[stream].queue.push_back(std::move(item));
+}
+
+void Machine::stealResidency(int rank, unsigned blocks) {
+  state_->ranks.at(static_cast<std::size_t>(rank)).stolenBlocks = blocks;
+}
+
+unsigned Machine::maxResidentBlocks(unsigned threadsPerBlock) const {
+  return std::min(state_->options.residentBlocks,
+                  state_->options.residentThreads / threadsPerBlock);
+}
+
+Report Machine::run() { return state_->run(); }
+
+Counters Machine::counters(int rank, const std::string &kernel) const {
+  auto found = state_->counters.find({rank, kernel});
+  return found == state_->counters.end() ? Counters{} : found->second;
+}
+
+} // namespace layline::simt

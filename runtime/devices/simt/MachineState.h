@@ -1,0 +1,225 @@
+// The emulator's insides: threads, blocks, grids, streams and who may run.
+#ifndef LAYLINE_RUNTIME_DEVICES_SIMT_MACHINESTATE_H
+#define LAYLINE_RUNTIME_DEVICES_SIMT_MACHINESTATE_H
+
+#include "devices/simt/Fiber.h"
+#include "devices/simt/Machine.h"
+#include "devices/simt/Memory.h"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace layline::simt {
+
+struct Block;
+struct Grid;
+
+/// Where a thread waits.
+enum class Wait : std::uint8_t {
+  None,
+  Barrier,
+  Warp,
+  Prerequisites,
+  Starved,
+  Gone
+};
+
+struct Thread : ThreadView {
+  Fiber fiber;
+  Block *block = nullptr;
+  unsigned index = 0; ///< in the block; lane and warp follow
+  Wait wait = Wait::None;
+  unsigned barrier = 0; ///< of Wait::Barrier
+  Site site;            ///< of barrier 0
+  /// The load it polls with, while it does nothing else.
+  const void *spinAddress = nullptr;
+  std::uint64_t spinValue = 0;
+  const char *spin = nullptr;
+
+  unsigned lane() const { return index % 32; }
+  unsigned warp() const { return index / 32; }
+};
+
+/// One meeting of lanes with the same mask.
+struct WarpMeeting {
+  unsigned mask = 0, arrived = 0;
+  WarpOp op = WarpOp::Sync;
+  /// Parity chooses the half of `values`: lanes may enter the next meeting
+  /// before all have read this one.
+  std::uint64_t generation = 0;
+  std::array<std::array<std::uint64_t, 32>, 2> values{};
+};
+
+struct BarrierState {
+  unsigned arrived = 0;
+  unsigned expected = 0; ///< 0: all threads that have not left
+  unsigned sum = 0, result = 0;
+  Site site;
+};
+
+struct SharedMemory {
+  const void *key = nullptr;
+  const char *name = "";
+  std::size_t bytes = 0;
+  std::unique_ptr<char[]> data;
+};
+
+struct Block {
+  Grid *grid = nullptr;
+  unsigned index = 0;
+  std::vector<Thread *> threads;
+  unsigned alive = 0;
+  bool hasTriggered = false;
+  std::array<BarrierState, 16> barriers{};
+  std::vector<std::vector<WarpMeeting>> warps;
+  std::vector<SharedMemory> shared;
+  std::size_t sharedBytes = 0;
+};
+
+struct Stream;
+
+/// A launch in its stream.
+struct Grid {
+  Launch launch;
+  std::function<void()> body;
+  int rank = 0;
+  Stream *stream = nullptr;
+  Counters *counters = nullptr;
+  std::vector<unsigned> order; ///< of dispatch
+  std::size_t dispatched = 0, done = 0, triggered = 0;
+
+  std::size_t blocks() const { return order.size(); }
+  unsigned threadsPerBlock() const {
+    return launch.block.x * launch.block.y * launch.block.z;
+  }
+  bool isComplete() const { return done == blocks(); }
+  /// Whether a programmatic launch may follow.
+  bool letsDependentsGo() const { return triggered == blocks(); }
+};
+
+struct Event {
+  bool isDone = false;
+};
+
+/// A launch, or an event to record or to wait for.
+struct StreamItem {
+  std::unique_ptr<Grid> grid;
+  int record = -1, await = -1;
+};
+
+struct Stream {
+  int number = 0;
+  std::deque<StreamItem> queue;
+  /// Oldest first; more than one only with programmatic launches.
+  std::vector<std::unique_ptr<Grid>> running;
+  bool isEmpty() const { return queue.empty() && running.empty(); }
+};
+
+struct RankState {
+  std::map<int, Stream> streams;
+  std::vector<Block *> resident;
+  unsigned residentThreads = 0;
+  unsigned stolenBlocks = 0;
+};
+
+struct MachineState {
+  MachineState(int rankCount, const Options &chosen);
+  ~MachineState();
+
+  Options options;
+  Memory memory;
+  std::vector<RankState> ranks;
+  std::deque<Event> events;
+  std::map<std::pair<int, std::string>, Counters> counters;
+  Report report;
+
+  // ---- Scheduler.cpp
+  StackPool stacks;
+  std::vector<std::unique_ptr<Thread>> allThreads; ///< owner
+  std::vector<Thread *> freeThreads;
+  Fiber scheduler;
+  Thread *current = nullptr;
+  std::vector<Thread *> ready, starved;
+  std::size_t readyHead = 0; ///< of round robin
+  std::uint64_t live = 0;
+  /// Picks since something changed that another thread can see.
+  std::uint64_t stalled = 0;
+  std::uint64_t time = 0;
+  unsigned expiries = 0;
+  std::uint64_t randomState;
+
+  std::uint64_t random();
+  bool chance(std::uint64_t part, std::uint64_t whole) {
+    return part != 0 && random() % whole < part;
+  }
+  void makeReady(Thread *thread) {
+    thread->wait = Wait::None;
+    ready.push_back(thread);
+  }
+  bool nobodyReady() const { return readyHead == ready.size(); }
+  Thread *pick();
+  void progress() { stalled = 0; }
+  Report run();
+  void runThread(Thread *thread);
+  static void enterThread();
+  bool resolveStall();
+
+  // Of the thread that runs:
+  void toScheduler();
+  void waitFor(Wait wait);
+  void yield();
+  void mayYield() {
+    if (options.yieldPercent | options.starvePerTenThousand)
+      yieldAtRandom();
+  }
+  void yieldAtRandom();
+  /// A load that may be the body of a spin.
+  void poll(const void *address, std::uint64_t value, const char *what);
+  [[noreturn]] void fail(Failure failure, const std::string &text);
+  void setFailure(Failure failure, const std::string &text);
+
+  // ---- Streams.cpp
+  void dispatch();
+  bool dispatchStream(RankState &rank, Stream &stream);
+  bool mayStart(const Stream &stream, const StreamItem &item) const;
+  bool fits(const RankState &rank, const Grid &grid, std::size_t blocks) const;
+  void startBlock(RankState &rank, Grid &grid);
+  void retire(Block *block);
+  void complete(Grid &grid);
+  void wakeDependents(Grid &grid);
+  bool hasWork() const;
+
+  // ---- Barriers.cpp
+  void releaseBarrier(Block &block, unsigned barrier);
+  void threadLeft(Thread *thread);
+
+  // ---- Memory access, Access.cpp
+  const Buffer &check(const void *address, unsigned bytes, const char *what);
+  const Buffer &checkMulticast(const void *address, unsigned bytes,
+                               const char *what);
+  /// 16 bytes of a rank's buffer as four relaxed accesses.
+  void readWords(void *to, const void *from);
+  void writeWords(void *to, const void *value, bool isUpdate);
+  void writeFlag(std::uint32_t *flag, std::uint32_t value, Order order,
+                 Scope scope);
+  std::uint32_t changeFlag(std::uint32_t *flag, Update update,
+                           std::uint32_t value, std::uint32_t expected,
+                           Order order, Scope scope);
+
+  // ---- Reports.cpp
+  std::string describe(const Thread &thread) const;
+  std::string deadlockText(const char *headline) const;
+};
+
+/// The machine whose run() is on this OS thread.
+extern __thread MachineState *machine;
+
+} // namespace layline::simt
+
+#endif // LAYLINE_RUNTIME_DEVICES_SIMT_MACHINESTATE_H
