@@ -93,7 +93,8 @@ void loadPlain(void *to, const void *from, unsigned bytes) {
   state.mayYield();
   const Buffer &buffer = state.check(from, bytes, "ld");
   count(state, buffer, reads, bytes);
-  copy(to, from, bytes);
+  state.noteAccess(buffer, from, bytes, AccessKind::Load);
+  state.read(to, from, bytes);
 }
 
 void storePlain(void *to, const void *value, unsigned bytes) {
@@ -101,14 +102,15 @@ void storePlain(void *to, const void *value, unsigned bytes) {
   state.mayYield();
   const Buffer &buffer = state.check(to, bytes, "st");
   count(state, buffer, writes, bytes);
-  storeBytes(state, to, value, bytes);
+  state.noteAccess(buffer, to, bytes, AccessKind::Store);
+  state.write(to, value, bytes);
 }
 
 void loadFourWords(void *to, const void *from, const char *what) {
   MachineState &state = *machine;
-  state.check(from, 16, what);
+  const Buffer &buffer = state.check(from, 16, what);
   state.current->block->grid->counters->polledBytes += 16;
-  std::memcpy(to, from, 16);
+  state.readWords(buffer, to, from);
   std::uint32_t first;
   std::memcpy(&first, to, sizeof first);
   state.poll(from, first, what);
@@ -119,7 +121,7 @@ void storeFourWords(void *to, const void *value) {
   state.mayYield();
   const Buffer &buffer = state.check(to, 16, "st.relaxed.sys.v4");
   count(state, buffer, writes, 16);
-  storeBytes(state, to, value, 16);
+  state.writeWords(buffer, to, value, AccessKind::StrongStore);
 }
 
 std::uint32_t loadFlag(const std::uint32_t *flag, Order order, Scope scope) {
@@ -128,9 +130,13 @@ std::uint32_t loadFlag(const std::uint32_t *flag, Order order, Scope scope) {
       order == Order::Acquire
           ? (scope == Scope::Sys ? "ld.acquire.sys" : "ld.acquire.gpu")
           : (scope == Scope::Sys ? "ld.relaxed.sys" : "ld.relaxed.gpu");
-  state.check(flag, 4, what);
+  const Buffer &buffer = state.check(flag, 4, what);
   ++state.current->block->grid->counters->flagReads;
-  std::uint32_t value = *flag;
+  state.checkScope(buffer, flag, scope);
+  state.learnFrom(flag, order, scope);
+  state.noteAccess(buffer, flag, 4, AccessKind::StrongLoad);
+  std::uint32_t value;
+  state.read(&value, flag, 4);
   state.poll(flag, value, what);
   return value;
 }
@@ -141,7 +147,8 @@ void storeFlag(std::uint32_t *flag, std::uint32_t value, Order order,
   state.mayYield();
   const Buffer &buffer = state.check(flag, 4, "st of a flag");
   count(state, buffer, flagWrites, 1);
-  state.writeFlag(flag, value, order, scope);
+  state.checkScope(buffer, flag, scope);
+  state.writeFlag(buffer, flag, value, order, scope);
 }
 
 std::uint32_t updateFlag(std::uint32_t *flag, Update update,
@@ -151,32 +158,82 @@ std::uint32_t updateFlag(std::uint32_t *flag, Update update,
   state.mayYield();
   const Buffer &buffer = state.check(flag, 4, "atom");
   count(state, buffer, flagWrites, 1);
-  return state.changeFlag(flag, update, value, expected, order, scope);
+  state.checkScope(buffer, flag, scope);
+  return state.changeFlag(buffer, flag, update, value, expected, order, scope);
 }
 
 void fence(Scope scope) {
   MachineState &state = *machine;
   ++state.current->block->grid->counters->fences;
   state.mayYield();
+  state.noteFence(scope);
+  state.releaseStores(scope);
 }
 
-void MachineState::readWords(void *to, const void *from) {
-  std::memcpy(to, from, 16);
+void MachineState::read(void *to, const void *from, unsigned bytes) {
+  copy(to, from, bytes);
+  if (pendingStores != 0)
+    current->block->stores.forward(to, static_cast<const char *>(from), bytes,
+                                   current->index);
 }
 
-void MachineState::writeWords(void *to, const void *value, bool isUpdate) {
-  storeBytes(*this, to, value, 16);
+void MachineState::write(void *to, const void *value, unsigned bytes) {
+  if (options.storeBuffers)
+    bufferStore(to, value, bytes);
+  else
+    storeBytes(*this, to, value, bytes);
 }
 
-void MachineState::writeFlag(std::uint32_t *flag, std::uint32_t value,
-                             Order order, Scope scope) {
+void MachineState::readWords(const Buffer &buffer, void *to, const void *from) {
+  noteAccess(buffer, from, 16, AccessKind::StrongLoad);
+  // Only a store after a fence publishes anything with data words.
+  if (options.raceCheck)
+    learnFrom(from, Order::Relaxed, Scope::Sys);
+  read(to, from, 16);
+}
+
+void MachineState::writeWords(const Buffer &buffer, void *to, const void *value,
+                              AccessKind kind) {
+  noteAccess(buffer, to, 16, kind);
+  if (options.raceCheck &&
+      (!current->clock.fencedForPeers.isEmpty() ||
+       locations.count(reinterpret_cast<std::uintptr_t>(to)) != 0))
+    publishAt(to, Order::Relaxed, Scope::Sys, kind == AccessKind::StrongUpdate);
+  // An update happens in memory, whatever stores the block still holds.
+  if (kind == AccessKind::StrongUpdate) {
+    storeBytes(*this, to, value, 16);
+    return;
+  }
+  for (int word = 0; word < 4; ++word)
+    write(static_cast<char *>(to) + 4 * word,
+          static_cast<const char *>(value) + 4 * word, 4);
+}
+
+void MachineState::writeFlag(const Buffer &buffer, std::uint32_t *flag,
+                             std::uint32_t value, Order order, Scope scope) {
+  noteAccess(buffer, flag, 4, AccessKind::StrongStore);
+  publishAt(flag, order, scope, false);
+  if (order == Order::Relaxed) {
+    write(flag, &value, 4);
+    return;
+  }
+  sendOverlapping(flag, 4);
+  releaseStores(scope);
   storeBytes(*this, flag, &value, 4);
 }
 
-std::uint32_t MachineState::changeFlag(std::uint32_t *flag, Update update,
+std::uint32_t MachineState::changeFlag(const Buffer &buffer,
+                                       std::uint32_t *flag, Update update,
                                        std::uint32_t value,
                                        std::uint32_t expected, Order order,
                                        Scope scope) {
+  learnFrom(flag, order, scope);
+  noteAccess(buffer, flag, 4, AccessKind::StrongUpdate);
+  publishAt(flag, order, scope, true);
+  // An update happens in memory: the block's own store to the flag goes first.
+  sendOverlapping(flag, 4);
+  if (order == Order::Release || order == Order::AcquireRelease)
+    releaseStores(scope);
   std::uint32_t before = *flag;
   std::uint32_t after = update == Update::Add        ? before + value
                         : update == Update::Exchange ? value

@@ -66,7 +66,8 @@ WarpMeeting &meetingOf(MachineState &state, Block &block, unsigned warp,
 
 } // namespace
 
-void MachineState::releaseBarrier(Block &block, unsigned number) {
+void MachineState::releaseBarrier(Block &block, unsigned number,
+                                  bool currentWaits) {
   BarrierState &barrier = block.barriers[number];
   barrier.result = barrier.sum;
   barrier.sum = 0;
@@ -74,9 +75,15 @@ void MachineState::releaseBarrier(Block &block, unsigned number) {
   barrier.expected = 0;
   ++block.grid->counters->blockBarriers;
   progress();
+  block.stores.orderAll();
   for (Thread *thread : block.threads)
-    if (thread->wait == Wait::Barrier && thread->barrier == number)
+    if (thread->wait == Wait::Barrier && thread->barrier == number) {
+      thread->clock.others = barrier.clock;
       makeReady(thread);
+    }
+  if (currentWaits)
+    current->clock.others = barrier.clock;
+  barrier.clock = {};
 }
 
 void MachineState::threadLeft(Thread *thread) {
@@ -93,8 +100,9 @@ void MachineState::threadLeft(Thread *thread) {
                      nameOf(meeting.op) + " for mask " + hex(meeting.mask));
       return;
     }
+  endThread(*thread);
   if (block.alive != 0 && block.barriers[0].arrived == block.alive)
-    releaseBarrier(block, 0);
+    releaseBarrier(block, 0, false);
 }
 
 unsigned syncBlock(unsigned value, Site site) {
@@ -111,8 +119,10 @@ unsigned syncBlock(unsigned value, Site site) {
                    " while other threads of the block wait at that of " +
                    text(barrier.site));
   barrier.sum += value;
+  if (state.options.raceCheck)
+    self->clock.publishTo(barrier.clock);
   if (++barrier.arrived == block.alive) {
-    state.releaseBarrier(block, 0);
+    state.releaseBarrier(block, 0, true);
   } else {
     self->barrier = 0;
     state.waitFor(Wait::Barrier);
@@ -144,8 +154,10 @@ void namedBarrier(unsigned number, unsigned threads, bool waits) {
   unsigned lanes =
       static_cast<unsigned>(__builtin_popcount(lanesOf(block, self->warp())));
   barrier.arrived += self->lane() == 0 ? 33 - lanes : 1;
+  if (state.options.raceCheck)
+    self->clock.publishTo(barrier.clock);
   if (barrier.arrived == threads) {
-    state.releaseBarrier(block, number);
+    state.releaseBarrier(block, number, waits);
   } else if (waits) {
     self->barrier = number;
     state.waitFor(Wait::Barrier);
@@ -188,14 +200,26 @@ std::uint64_t warpOperation(unsigned mask, std::uint64_t value, WarpOp op,
   auto &values = meeting.values[meeting.generation & 1];
   values[lane] = value;
   meeting.arrived |= 1U << lane;
+  // Of the warp operations only __syncwarp orders memory.
+  bool orders = op == WarpOp::Sync && state.options.raceCheck;
+  if (orders)
+    self->clock.publishTo(meeting.clock);
   if (meeting.arrived == mask) {
     meeting.arrived = 0;
     ++meeting.generation;
     ++block.grid->counters->warpOperations;
     state.progress();
     for (unsigned other = 0; other < 32; ++other)
-      if ((mask >> other & 1) && other != lane)
-        state.makeReady(block.threads[warp * 32 + other]);
+      if (mask >> other & 1) {
+        Thread *thread = block.threads[warp * 32 + other];
+        if (orders)
+          thread->clock.others = meeting.clock;
+        if (other != lane)
+          state.makeReady(thread);
+      }
+    if (op == WarpOp::Sync)
+      block.stores.orderWarp(warp, mask);
+    meeting.clock = {};
   } else {
     state.waitFor(Wait::Warp);
   }

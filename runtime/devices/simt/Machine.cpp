@@ -75,12 +75,7 @@ void *Machine::allocateBytes(int rank, std::size_t bytes,
 void Machine::registerMemory(int rank, void *memory, std::size_t bytes,
                              const std::string &name, bool isSymmetric) {
   state_->ranks.at(static_cast<std::size_t>(rank));
-  state_->memory.add({reinterpret_cast<std::uintptr_t>(memory),
-                      bytes,
-                      rank,
-                      isSymmetric,
-                      name,
-                      {}});
+  state_->memory.add(rank, memory, bytes, name, isSymmetric);
 }
 
 void Machine::unregisterMemory(void *memory) { state_->memory.remove(memory); }
@@ -136,7 +131,9 @@ void Machine::launch(int rank, const Launch &launch, std::function<void()> body,
   Stream &queue = state.streams[stream];
   queue.number = stream;
   grid->stream = &queue;
-  grid->counters = &state_->counters[{rank, launch.kernel}];
+  auto entry = state_->counters.try_emplace({rank, launch.kernel}).first;
+  grid->counters = &entry->second;
+  grid->kernelName = &entry->first.second;
   grid->order.resize(static_cast<std::size_t>(blocks));
   std::iota(grid->order.begin(), grid->order.end(), 0U);
   if (state_->options.randomDispatch)

@@ -5,6 +5,9 @@
 #include "devices/simt/Fiber.h"
 #include "devices/simt/Machine.h"
 #include "devices/simt/Memory.h"
+#include "devices/simt/RaceCheck.h"
+#include "devices/simt/StoreBuffer.h"
+#include "devices/simt/VectorClock.h"
 
 #include <array>
 #include <cstdint>
@@ -41,6 +44,7 @@ struct Thread : ThreadView {
   const void *spinAddress = nullptr;
   std::uint64_t spinValue = 0;
   const char *spin = nullptr;
+  ThreadClock clock; ///< with raceCheck, as all clocks here
 
   unsigned lane() const { return index % 32; }
   unsigned warp() const { return index / 32; }
@@ -54,6 +58,7 @@ struct WarpMeeting {
   /// before all have read this one.
   std::uint64_t generation = 0;
   std::array<std::array<std::uint64_t, 32>, 2> values{};
+  VectorClock clock; ///< of lanes in a __syncwarp
 };
 
 struct BarrierState {
@@ -61,6 +66,7 @@ struct BarrierState {
   unsigned expected = 0; ///< 0: all threads that have not left
   unsigned sum = 0, result = 0;
   Site site;
+  VectorClock clock; ///< of those that arrived
 };
 
 struct SharedMemory {
@@ -68,6 +74,7 @@ struct SharedMemory {
   const char *name = "";
   std::size_t bytes = 0;
   std::unique_ptr<char[]> data;
+  std::unique_ptr<Shadow> shadow;
 };
 
 struct Block {
@@ -80,6 +87,7 @@ struct Block {
   std::vector<std::vector<WarpMeeting>> warps;
   std::vector<SharedMemory> shared;
   std::size_t sharedBytes = 0;
+  StoreBuffer stores;
 };
 
 struct Stream;
@@ -91,8 +99,15 @@ struct Grid {
   int rank = 0;
   Stream *stream = nullptr;
   Counters *counters = nullptr;
-  std::vector<unsigned> order; ///< of dispatch
+  const std::string *kernelName = nullptr; ///< the counters' key
+  std::vector<unsigned> order;             ///< of dispatch
   std::size_t dispatched = 0, done = 0, triggered = 0;
+  /// In the stream: 1, 2, ...
+  std::uint64_t number = 0;
+  /// All launches of the stream up to this one end before this one begins.
+  std::uint64_t orderedAfter = 0;
+  VectorClock startClock, endClock;
+  std::vector<std::uint32_t> threadIds;
 
   std::size_t blocks() const { return order.size(); }
   unsigned threadsPerBlock() const {
@@ -105,6 +120,7 @@ struct Grid {
 
 struct Event {
   bool isDone = false;
+  VectorClock clock;
 };
 
 /// A launch, or an event to record or to wait for.
@@ -118,6 +134,13 @@ struct Stream {
   std::deque<StreamItem> queue;
   /// Oldest first; more than one only with programmatic launches.
   std::vector<std::unique_ptr<Grid>> running;
+  /// Of all that is complete or was waited for.
+  VectorClock clock;
+  /// Of the last launch's start: where a programmatic one begins.
+  VectorClock lastStart;
+  std::uint64_t lastOrderedAfter = 0, started = 0;
+  /// Thread ids for use again, with the number of the launch that had them.
+  std::deque<std::pair<std::uint64_t, std::uint32_t>> freeIds;
   bool isEmpty() const { return queue.empty() && running.empty(); }
 };
 
@@ -126,6 +149,22 @@ struct RankState {
   std::vector<Block *> resident;
   unsigned residentThreads = 0;
   unsigned stolenBlocks = 0;
+};
+
+/// What was last written to a flag.
+struct Location {
+  int rank = -1; ///< of the writer; -1: none yet
+  Scope scope = Scope::Sys;
+  /// What a load with acquire learns, on the writer's rank and on others.
+  VectorClock forRank, forPeers;
+};
+
+/// Which CUDA thread had an id from some time on.
+struct IdOwner {
+  std::uint32_t since = 0;
+  const std::string *kernel = nullptr;
+  int rank = 0;
+  unsigned block = 0, thread = 0;
 };
 
 struct MachineState {
@@ -195,22 +234,57 @@ struct MachineState {
   void wakeDependents(Grid &grid);
   bool hasWork() const;
 
+  // ---- StoreBuffer.cpp, with storeBuffers
+  std::size_t pendingStores = 0;
+  void commit(const PendingStore &store);
+  void bufferStore(void *to, const void *value, unsigned bytes);
+  void sendOverlapping(const void *address, unsigned bytes);
+  void releaseStores(Scope scope);
+  void commitSomeStores();
+  bool commitOneStore();
+  void drainStores(Block &block);
+
+  // ---- Synchronization.cpp
+  std::unordered_map<std::uintptr_t, Location> locations;
+  VectorClock hostClock; ///< of all earlier runs
+  std::vector<std::vector<IdOwner>> idOwners;
+  std::vector<std::uint32_t> idTimes;
+  void beginRun();
+  void beginGrid(Grid &grid);
+  void endGrid(Grid &grid);
+  void beginThread(Thread &thread);
+  void endThread(Thread &thread);
+  void noteAccess(const Buffer &buffer, const void *address, unsigned bytes,
+                  AccessKind kind);
+  void noteAccess(Shadow &shadow, const void *address, unsigned bytes,
+                  AccessKind kind, const char *sharedName);
+  std::string ownerOf(Moment moment) const;
+  void checkScope(const Buffer &buffer, const void *flag, Scope scope);
+  void learnFrom(const void *flag, Order order, Scope scope);
+  void publishAt(const void *flag, Order order, Scope scope, bool isUpdate);
+  void noteFence(Scope scope);
+
   // ---- Barriers.cpp
-  void releaseBarrier(Block &block, unsigned barrier);
+  /// `currentWaits`: the thread that runs completed it and is one of those.
+  void releaseBarrier(Block &block, unsigned number, bool currentWaits);
   void threadLeft(Thread *thread);
 
   // ---- Memory access, Access.cpp
   const Buffer &check(const void *address, unsigned bytes, const char *what);
   const Buffer &checkMulticast(const void *address, unsigned bytes,
                                const char *what);
+  /// Memory as the thread that runs sees it, and its stores.
+  void read(void *to, const void *from, unsigned bytes);
+  void write(void *to, const void *value, unsigned bytes);
   /// 16 bytes of a rank's buffer as four relaxed accesses.
-  void readWords(void *to, const void *from);
-  void writeWords(void *to, const void *value, bool isUpdate);
-  void writeFlag(std::uint32_t *flag, std::uint32_t value, Order order,
-                 Scope scope);
-  std::uint32_t changeFlag(std::uint32_t *flag, Update update,
-                           std::uint32_t value, std::uint32_t expected,
-                           Order order, Scope scope);
+  void readWords(const Buffer &buffer, void *to, const void *from);
+  void writeWords(const Buffer &buffer, void *to, const void *value,
+                  AccessKind kind);
+  void writeFlag(const Buffer &buffer, std::uint32_t *flag, std::uint32_t value,
+                 Order order, Scope scope);
+  std::uint32_t changeFlag(const Buffer &buffer, std::uint32_t *flag,
+                           Update update, std::uint32_t value,
+                           std::uint32_t expected, Order order, Scope scope);
 
   // ---- Reports.cpp
   std::string describe(const Thread &thread) const;

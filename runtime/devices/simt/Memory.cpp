@@ -33,16 +33,22 @@ void *Memory::allocate(int rank, std::size_t bytes, const std::string &name,
   owned_.push_back(memory);
   // All bits set are a NaN in every format here and a wild index.
   std::memset(memory, 0xff, rounded);
-  add({reinterpret_cast<std::uintptr_t>(memory),
-       bytes,
-       rank,
-       isSymmetric,
-       name,
-       {}});
+  add(rank, memory, bytes, name, isSymmetric);
   return memory;
 }
 
-void Memory::add(Buffer buffer) {
+void Memory::add(int rank, void *memory, std::size_t bytes,
+                 const std::string &name, bool isSymmetric) {
+  Buffer buffer;
+  buffer.base = reinterpret_cast<std::uintptr_t>(memory);
+  buffer.bytes = bytes;
+  buffer.rank = rank;
+  buffer.isSymmetric = isSymmetric;
+  buffer.name = name;
+  insert(std::move(buffer));
+}
+
+void Memory::insert(Buffer buffer) {
   auto next = buffers_.lower_bound(buffer.base);
   const Buffer *clash = nullptr;
   if (next != buffers_.end() &&
@@ -90,7 +96,7 @@ void *Memory::makeMulticast(const std::vector<void *> &replicas,
   range.rank = -1;
   range.isSymmetric = true;
   range.name = name;
-  add(std::move(range));
+  insert(std::move(range));
   return memory;
 }
 

@@ -3,6 +3,8 @@
 #ifndef LAYLINE_RUNTIME_DEVICES_SIMT_MEMORY_H
 #define LAYLINE_RUNTIME_DEVICES_SIMT_MEMORY_H
 
+#include "devices/simt/RaceCheck.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +23,8 @@ struct Buffer {
   std::string name;
   /// The base of each rank's buffer; empty unless this is a multicast range.
   std::vector<char *> replicas;
+  /// With raceCheck, from the first access on.
+  mutable std::unique_ptr<Shadow> shadow;
 
   bool isMulticast() const { return !replicas.empty(); }
   bool holds(std::uintptr_t address, std::size_t size) const {
@@ -38,7 +42,8 @@ public:
   void *allocate(int rank, std::size_t bytes, const std::string &name,
                  bool isSymmetric);
   /// Throws std::invalid_argument where buffers would overlap.
-  void add(Buffer buffer);
+  void add(int rank, void *memory, std::size_t bytes, const std::string &name,
+           bool isSymmetric);
   void remove(const void *base);
   void *makeMulticast(const std::vector<void *> &replicas, std::size_t bytes,
                       const std::string &name);
@@ -57,6 +62,7 @@ public:
   bool isMulticast(const void *address) const;
 
 private:
+  void insert(Buffer buffer);
   const Buffer *findSlowly(std::uintptr_t address, std::size_t size);
 
   std::map<std::uintptr_t, std::unique_ptr<Buffer>> buffers_;

@@ -62,7 +62,7 @@ void multicastLoadReduce(void *to, const void *from, Element element) {
   float sums[8] = {};
   for (const char *replica : replicas) {
     char bytes[16];
-    state.readWords(bytes, replica);
+    state.readWords(*state.memory.find(replica, 16), bytes, replica);
     for (unsigned i = 0; i * format.bytes < 16; ++i)
       sums[i] += format.read(bytes + i * format.bytes);
   }
@@ -79,11 +79,13 @@ void multicastReduce(void *to, const void *value, Element element) {
   const char *added = static_cast<const char *>(value);
   for (char *replica : replicasAt(range, to)) {
     char bytes[16];
-    state.readWords(bytes, replica);
+    const Buffer &buffer = *state.memory.find(replica, 16);
+    state.sendOverlapping(replica, 16);
+    state.readWords(buffer, bytes, replica);
     for (unsigned at = 0; at < 16; at += format.bytes)
       format.write(bytes + at,
                    format.read(bytes + at) + format.read(added + at));
-    state.writeWords(replica, bytes, true);
+    state.writeWords(buffer, replica, bytes, AccessKind::StrongUpdate);
   }
 }
 
@@ -93,7 +95,8 @@ void multicastStore(void *to, const void *value) {
   const Buffer &range = state.checkMulticast(to, 16, "multimem.st");
   state.current->block->grid->counters->multicastWriteBytes += 16;
   for (char *replica : replicasAt(range, to))
-    state.writeWords(replica, value, false);
+    state.writeWords(*state.memory.find(replica, 16), replica, value,
+                     AccessKind::StrongStore);
 }
 
 void multicastStoreFlag(std::uint32_t *flag, std::uint32_t value, Order order) {
@@ -102,7 +105,8 @@ void multicastStoreFlag(std::uint32_t *flag, std::uint32_t value, Order order) {
   const Buffer &range = state.checkMulticast(flag, 4, "multimem.st");
   ++state.current->block->grid->counters->multicastFlagWrites;
   for (char *replica : replicasAt(range, flag))
-    state.writeFlag(reinterpret_cast<std::uint32_t *>(replica), value, order,
+    state.writeFlag(*state.memory.find(replica, 4),
+                    reinterpret_cast<std::uint32_t *>(replica), value, order,
                     Scope::Sys);
 }
 
@@ -112,7 +116,8 @@ void multicastAddFlag(std::uint32_t *flag, std::uint32_t value, Order order) {
   const Buffer &range = state.checkMulticast(flag, 4, "multimem.red");
   ++state.current->block->grid->counters->multicastFlagWrites;
   for (char *replica : replicasAt(range, flag))
-    state.changeFlag(reinterpret_cast<std::uint32_t *>(replica), Update::Add,
+    state.changeFlag(*state.memory.find(replica, 4),
+                     reinterpret_cast<std::uint32_t *>(replica), Update::Add,
                      value, 0, order, Scope::Sys);
 }
 

@@ -55,6 +55,7 @@ Report MachineState::run() {
   if (report.failure != Failure::None && report.failure != Failure::Race)
     return report;
   machine = this;
+  beginRun();
   FaultSignal faultsFailTheRun;
   while (report.failure == Failure::None || report.failure == Failure::Race) {
     // Random dispatch leaves places empty for a while.
@@ -76,6 +77,8 @@ Report MachineState::run() {
         break;
       continue;
     }
+    if (options.storeBuffers && chance(1, 8))
+      commitSomeStores();
     runThread(pick());
   }
   machine = nullptr;
@@ -85,6 +88,8 @@ Report MachineState::run() {
 
 /// Makes something happen where nobody can go on, or fails.
 bool MachineState::resolveStall() {
+  if (commitOneStore())
+    return true;
   if (nobodyReady() && live == 0) {
     // Blocks that a random dispatch left out, or that never fit.
     for (int tries = 0; tries < 64 && nobodyReady(); ++tries)

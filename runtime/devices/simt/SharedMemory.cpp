@@ -42,10 +42,24 @@ void failShared(const char *name, std::size_t index, std::size_t size) {
 
 void watchShared(const void *address, unsigned bytes, bool isStore,
                  bool isAtomic) {
-  (void)address;
-  (void)bytes;
-  (void)isStore;
-  (void)isAtomic;
+  MachineState &state = *machine;
+  if (!state.options.raceCheck)
+    return;
+  auto at = reinterpret_cast<std::uintptr_t>(address);
+  for (SharedMemory &array : state.current->block->shared) {
+    auto base = reinterpret_cast<std::uintptr_t>(array.data.get());
+    if (at - base >= array.bytes)
+      continue;
+    if (!array.shadow)
+      array.shadow = std::make_unique<Shadow>(base, array.bytes);
+    AccessKind kind = isAtomic  ? AccessKind::StrongUpdate
+                      : isStore ? AccessKind::Store
+                                : AccessKind::Load;
+    // An element may be wider than a granule of the shadow.
+    for (unsigned done = 0; done < bytes; done += 16)
+      state.noteAccess(*array.shadow, static_cast<const char *>(address) + done,
+                       bytes - done < 16 ? bytes - done : 16, kind, array.name);
+  }
 }
 
 } // namespace layline::simt

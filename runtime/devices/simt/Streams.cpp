@@ -66,12 +66,20 @@ bool MachineState::dispatchStream(RankState &rank, Stream &stream) {
     stream.queue.pop_front();
     Grid &grid = *stream.running.back();
     ++grid.counters->launches;
+    beginGrid(grid);
     while (grid.launch.cooperative && grid.dispatched < grid.blocks())
       startBlock(rank, grid);
     return true;
   }
-  if (item.record >= 0)
-    events[static_cast<std::size_t>(item.record)].isDone = true;
+  if (item.record >= 0) {
+    Event &event = events[static_cast<std::size_t>(item.record)];
+    event.isDone = true;
+    event.clock = stream.clock;
+  } else {
+    const Event &event = events[static_cast<std::size_t>(item.await)];
+    stream.clock.join(event.clock);
+    stream.lastStart.join(event.clock);
+  }
   stream.queue.pop_front();
   progress();
   return true;
@@ -106,6 +114,7 @@ void MachineState::startBlock(RankState &rank, Grid &grid) {
     thread->block = block;
     thread->spin = nullptr;
     block->threads.push_back(thread);
+    beginThread(*thread);
     makeReady(thread);
   }
   live += count;
@@ -119,6 +128,7 @@ void MachineState::startBlock(RankState &rank, Grid &grid) {
 void MachineState::retire(Block *block) {
   Grid &grid = *block->grid;
   RankState &rank = ranks[static_cast<std::size_t>(grid.rank)];
+  drainStores(*block);
   rank.resident.erase(
       std::find(rank.resident.begin(), rank.resident.end(), block));
   rank.residentThreads -= grid.threadsPerBlock();
@@ -138,6 +148,7 @@ void MachineState::complete(Grid &grid) {
   // A programmatic launch after this one may be complete already: what is
   // complete leaves the stream in its order.
   while (!stream.running.empty() && stream.running.front()->isComplete()) {
+    endGrid(*stream.running.front());
     stream.running.erase(stream.running.begin());
     if (stream.running.empty())
       break;
@@ -158,6 +169,8 @@ void waitForPrerequisites() {
   const Grid *grid = state.current->block->grid;
   if (grid->stream->running.front().get() != grid)
     state.waitFor(Wait::Prerequisites);
+  if (state.options.raceCheck)
+    state.current->clock.learn(grid->stream->clock);
 }
 
 void launchDependents() {
