@@ -4,7 +4,8 @@
 //
 // In one process, by turns: runs through the C API, runs of the device below it
 // (all steps; none), and the bare cblas_sgemm calls of the plan's `linear`
-// steps with their local shapes, all ranks' one after another on one thread.
+// steps with their local shapes (cblas_sgemv for one row, as the runtime does),
+// all ranks' one after another on one thread.
 // Weights are random, activations float32.
 //
 // The time of a step kind is that of a run of its steps alone, on what the last
@@ -217,11 +218,17 @@ public:
 
   void run() {
     for (const Product &p : products_)
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans,
-                  static_cast<int>(p.m), static_cast<int>(p.n),
-                  static_cast<int>(p.k), 1.0F, input_.data(),
-                  static_cast<int>(p.k), p.weight.data(), static_cast<int>(p.k),
-                  0.0F, output_.data(), static_cast<int>(p.n));
+      if (p.m == 1)
+        cblas_sgemv(CblasRowMajor, CblasNoTrans, static_cast<int>(p.n),
+                    static_cast<int>(p.k), 1.0F, p.weight.data(),
+                    static_cast<int>(p.k), input_.data(), 1, 0.0F,
+                    output_.data(), 1);
+      else
+        cblas_sgemm(
+            CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(p.m),
+            static_cast<int>(p.n), static_cast<int>(p.k), 1.0F, input_.data(),
+            static_cast<int>(p.k), p.weight.data(), static_cast<int>(p.k), 0.0F,
+            output_.data(), static_cast<int>(p.n));
   }
 
 private:
@@ -263,7 +270,9 @@ void benchmark(const std::string &planFile, std::int64_t tokens, int rounds) {
   require(variant, planFile + " does not run so many tokens");
 
   ApiEngine engine(planFile, tokens);
-  std::unique_ptr<Device> device = makeDevice("cpu", plan, {});
+  std::unique_ptr<Transport> transport = makeTransport("threads", {});
+  transport->connect(plan, 0);
+  std::unique_ptr<Device> device = makeDevice("cpu", plan, {}, *transport);
   bindWeights(plan, engine, *device);
   std::vector<std::vector<std::int64_t>> inputs;
   for (const Input &input : plan.inputs) {

@@ -82,6 +82,8 @@ inline const char *getStatusName(layline_status status) {
     return "out of memory";
   case LAYLINE_INTERNAL:
     return "internal";
+  case LAYLINE_DECLINED:
+    return "declined";
   }
   return "unknown status";
 }

@@ -29,6 +29,17 @@ layline_status layline_output_read(layline_engine *engine, const char *id,
   });
 }
 
+layline_status layline_output_read_rows(layline_engine *engine, const char *id,
+                                        int64_t first, int64_t rows,
+                                        layline_dtype dtype, void *data,
+                                        int64_t count) {
+  return with(engine, [&] {
+    notNull(id);
+    copyOut(engine->engine.readOutput(id, Part{first, rows}),
+            concat("output '", id, "'"), dtype, data, count);
+  });
+}
+
 layline_status layline_tap_count(const layline_engine *engine, int64_t *count) {
   return with(engine, [&] {
     notNull(count);

@@ -1,35 +1,54 @@
-// Uninitialised memory at cache-line alignment. Every rank's arena begins at
-// the same alignment, so that BLAS takes the same path on all of them and equal
-// inputs give equal bits.
+// Uninitialised memory at cache-line alignment, the runtime's or the engine's.
+// Every rank's arena begins at the same alignment, so that BLAS takes the same
+// path on all of them and equal inputs give equal bits.
 #ifndef LAYLINE_RUNTIME_ENGINE_ALIGNEDBYTES_H
 #define LAYLINE_RUNTIME_ENGINE_ALIGNEDBYTES_H
 
+#include "layline/hooks.h"
+
 #include <cstddef>
-#include <memory>
-#include <new>
+#include <cstdint>
+#include <utility>
 
 namespace layline::runtime {
 
+/// Whom memory is asked for, and what it is for.
+struct MemorySource {
+  const layline_allocator *allocator = nullptr; ///< null: operator new
+  std::int64_t rank = 0;
+  layline_memory what = LAYLINE_MEMORY_ARENA;
+};
+
 class AlignedBytes {
 public:
-  AlignedBytes() = default;
-  explicit AlignedBytes(std::size_t bytes)
-      : data_(static_cast<std::byte *>(::operator new(
-            bytes == 0 ? 1 : bytes, std::align_val_t(kAlignment)))),
-        bytes_(bytes) {}
+  static constexpr std::size_t kAlignment = 64;
 
-  std::byte *data() const { return data_.get(); }
+  AlignedBytes() = default;
+  /// Throws std::bad_alloc; Error where the engine's allocator has no memory or
+  /// gives it at another alignment. The allocator must outlive the memory.
+  explicit AlignedBytes(std::size_t bytes, const MemorySource &source = {});
+  ~AlignedBytes() { release(); }
+  AlignedBytes(AlignedBytes &&other) noexcept { swap(other); }
+  AlignedBytes &operator=(AlignedBytes &&other) noexcept {
+    AlignedBytes taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+
+  std::byte *data() const { return data_; }
   std::size_t size() const { return bytes_; }
 
 private:
-  static constexpr std::size_t kAlignment = 64;
-  struct Free {
-    void operator()(std::byte *data) const {
-      ::operator delete(data, std::align_val_t(kAlignment));
-    }
-  };
-  std::unique_ptr<std::byte, Free> data_;
+  void release();
+  void swap(AlignedBytes &other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(source_, other.source_);
+  }
+
+  std::byte *data_ = nullptr;
   std::size_t bytes_ = 0;
+  MemorySource source_;
 };
 
 } // namespace layline::runtime

@@ -4,6 +4,8 @@
 #define LAYLINE_RUNTIME_ENGINE_DEVICE_H
 
 #include "engine/GlobalValue.h"
+#include "engine/Hooks.h"
+#include "engine/Trace.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
 #include "plan/Plan.h"
@@ -11,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,7 @@ struct RunRequest {
   std::int64_t past = 0;
   /// Global values, by input.
   const std::vector<std::vector<std::int64_t>> *inputs = nullptr;
+  Trace *trace = nullptr; ///< null: nothing is recorded
 };
 
 struct Tap {
@@ -41,18 +45,22 @@ public:
   /// Bytes of stored tensors that this process has looked at.
   virtual std::int64_t weightBytesRead() const = 0;
 
+  /// Takes the hooks of DeviceOptions anew for a cache, whose rows are dropped.
+  virtual void useCacheHooks(int cache) = 0;
   /// Replaces a cache's rows by global ones. `rows.isInteger` fits the cache.
   virtual void bindCache(int cache, const GlobalValue &rows) = 0;
-  /// Keeps the first `rows` rows.
+  /// Keeps the first `rows` rows. Of a cache with hooks: notes that so many
+  /// stand there.
   virtual void truncateCache(int cache, std::int64_t rows) = 0;
   virtual std::int64_t cacheRows(int cache) const = 0;
-  virtual GlobalValue readCache(int cache) const = 0;
+  virtual GlobalValue readCache(int cache) = 0;
 
   /// Throws Error if a rank fails; caches then hold `past` rows again.
   virtual void run(const RunRequest &request) = 0;
 
-  /// Of the last run.
-  virtual GlobalValue readBuffer(int buffer) const = 0;
+  /// Of the last run; `rows` of dimension 0 if it is held whole by all ranks.
+  virtual GlobalValue readBuffer(int buffer,
+                                 const std::optional<Part> &rows) const = 0;
   virtual const std::vector<Tap> &taps() const = 0;
   virtual GlobalValue readTap(std::size_t index) const = 0;
 };
@@ -61,6 +69,8 @@ struct DeviceOptions {
   layline_precision precision = LAYLINE_PRECISION_F32;
   bool taps = false;
   bool poison = false;
+  /// Null: none. Must outlive the device, and not change while it runs.
+  const Hooks *hooks = nullptr;
 };
 
 /// Throws Error for a name that is not known.

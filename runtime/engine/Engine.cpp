@@ -20,6 +20,7 @@ Engine::Engine(std::string device, DeviceOptions options,
                std::unique_ptr<Transport> transport)
     : deviceName_(std::move(device)), options_(options),
       transport_(std::move(transport)) {
+  options_.hooks = &hooks_;
   // An unknown device is refused now, not when a plan is loaded.
   checkDevice(deviceName_);
 }
@@ -40,6 +41,7 @@ void Engine::loadPlan(std::string_view text, const std::string &name) {
   inputs_.clear();
   past_ = 0;
   variant_ = nullptr;
+  dropHooksOfPlan();
 
   LoadedPlan loaded = runtime::loadPlan(text, name);
   if (!loaded.findings.empty())
@@ -52,6 +54,9 @@ void Engine::loadPlan(std::string_view text, const std::string &name) {
   transport_->agree("options",
                     combined(hashOf(deviceName_),
                              static_cast<std::uint64_t>(options_.precision)));
+  hooks_.caches.assign(plan->caches.size(), {});
+  hooks_.streams.assign(static_cast<std::size_t>(plan->ranks()),
+                        std::vector<void *>(plan->streams.size()));
   device_ = makeDevice(deviceName_, *plan, options_, *transport_);
   plan_ = std::move(plan);
   for (std::size_t w = 0; w < plan_->weights.size(); ++w) {
@@ -150,7 +155,7 @@ void Engine::setPast(std::int64_t rows) {
          plan_->past.min, ", ", plan_->past.max, "]");
   for (std::size_t c = 0; c < plan_->caches.size(); ++c)
     if (std::int64_t held = device_->cacheRows(static_cast<int>(c));
-        held < rows)
+        held < rows && !hooks_.isHooked(c))
       fail(LAYLINE_NOT_BOUND, "cache '", plan_->caches[c].id, "' holds ", held,
            " rows; past is to be ", rows);
   for (std::size_t c = 0; c < plan_->caches.size(); ++c)
@@ -189,7 +194,8 @@ void Engine::run(std::int64_t tokens) {
            " rows; past is ", past_);
   variant_ = nullptr;
   transport_->agree("run", hashOfRun(tokens, inputs));
-  device_->run({variant, tokens, past_, &inputs});
+  device_->run({variant, tokens, past_, &inputs,
+                trace_.isRecording() ? &trace_ : nullptr});
   variant_ = variant;
   ranTokens_ = tokens;
   ranPast_ = past_;
@@ -235,10 +241,15 @@ Shape Engine::outputShape(const std::string &id) const {
   return globalShape(output(id, index).shape, lastRun());
 }
 
-GlobalValue Engine::readOutput(const std::string &id) const {
+GlobalValue Engine::readOutput(const std::string &id,
+                               const std::optional<Part> &rows) const {
   int index = -1;
-  output(id, index);
-  return device_->readBuffer(index);
+  Shape shape = globalShape(output(id, index).shape, lastRun());
+  if (rows && (shape.empty() || rows->begin < 0 || rows->size < 0 ||
+               rows->size > shape[0] - rows->begin))
+    fail(LAYLINE_BAD_ARGUMENT, "output '", id, "' has shape ", print(shape),
+         "; ", rows->size, " rows from ", rows->begin, " on are asked for");
+  return device_->readBuffer(index, rows);
 }
 
 const std::vector<Tap> &Engine::taps() const {

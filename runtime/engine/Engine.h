@@ -44,13 +44,24 @@ public:
   /// Cache by id; `rows.shape[0]` rows.
   int cache(const std::string &id) const;
   void bindCache(int cache, const GlobalValue &rows);
+  /// What the engine around this one does itself. Changed between runs only.
+  Hooks &hooks() { return hooks_; }
+  void setAllocator(const layline_allocator &allocator);
+  /// No functions: the runtime's memory. -1: all caches.
+  void setCacheHooks(int cache, const layline_cache_hooks &hooks);
+  void setStream(std::int64_t rank, const std::string &stream, void *value);
+  void beginTrace();
+  void endTrace() { trace_.end(); }
+  void writeTrace(const std::string &path) const;
   void setPast(std::int64_t rows);
   std::int64_t past() const { return past_; }
-  GlobalValue readCache(int cache) const { return device_->readCache(cache); }
+  GlobalValue readCache(int cache) { return device_->readCache(cache); }
 
   void run(std::int64_t tokens);
   Shape outputShape(const std::string &id) const;
-  GlobalValue readOutput(const std::string &id) const;
+  /// All rows, or some of dimension 0.
+  GlobalValue readOutput(const std::string &id,
+                         const std::optional<Part> &rows = std::nullopt) const;
   const std::vector<Tap> &taps() const;
   Shape tapShape(std::size_t index) const;
   GlobalValue readTap(std::size_t index) const {
@@ -63,6 +74,7 @@ private:
     std::int64_t stackIndex;
   };
 
+  void dropHooksOfPlan();
   const Buffer &output(const std::string &id, int &index) const;
   /// What processes compare before they run.
   std::uint64_t
@@ -70,6 +82,8 @@ private:
             const std::vector<std::vector<std::int64_t>> &inputs) const;
   Environment lastRun() const;
 
+  Hooks hooks_;
+  Trace trace_;
   std::string deviceName_;
   DeviceOptions options_;
   // The device refers to the plan and the transport: destroyed before them.

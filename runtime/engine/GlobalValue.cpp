@@ -97,8 +97,9 @@ template <typename Element> struct Replica {
 
 template <typename Element>
 bool sameBits(const Element *a, const Element *b, std::int64_t count) {
-  return std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(Element)) ==
-         0;
+  return count == 0 ||
+         std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(Element)) ==
+             0;
 }
 
 std::string describe(const Shape &shape, std::int64_t index) {
@@ -125,7 +126,50 @@ std::string firstDifference(const Shape &shape, const Replica<Element> &a,
   return "";
 }
 
+template <typename Element>
+void setValues(GlobalValue &value, const Element *begin, const Element *end) {
+  if constexpr (std::is_integral_v<Element>)
+    value.integers.assign(begin, end);
+  else
+    value.floats.assign(begin, end);
+}
+
+/// A value that every rank holds whole: no copies but the result's.
+template <typename Element>
+void compareReplicas(GlobalValue &value, std::int64_t ranks,
+                     const LocalData<Element> &data) {
+  std::int64_t count = elements(value.shape);
+  const Element *first = data(0);
+  for (std::int64_t rank = 1; rank < ranks && value.disagreement.empty();
+       ++rank)
+    if (const Element *other = data(rank); !sameBits(first, other, count))
+      value.disagreement = firstDifference(
+          value.shape, Replica<Element>{0, {first, first + count}},
+          Replica<Element>{rank, {other, other + count}});
+  setValues(value, first, first + count);
+}
+
 } // namespace
+
+bool isHeldWhole(const Layout &layout) {
+  return layout.owes.empty() &&
+         std::none_of(layout.dims.begin(), layout.dims.end(),
+                      [](const DimLayout &dim) { return dim.isSplit(); });
+}
+
+void keepRows(GlobalValue &value, Part rows) {
+  Shape row(value.shape.begin() + 1, value.shape.end());
+  std::int64_t width = elements(row);
+  auto keep = [&](auto &values) {
+    if (values.empty())
+      return;
+    values.erase(values.begin() + rows.end() * width, values.end());
+    values.erase(values.begin(), values.begin() + rows.begin * width);
+  };
+  keep(value.floats);
+  keep(value.integers);
+  value.shape[0] = rows.size;
+}
 
 template <typename Element>
 GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
@@ -137,6 +181,10 @@ GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
   GlobalValue value;
   value.shape = globalShape(shape, environment);
   value.isInteger = std::is_integral_v<Element>;
+  if (isHeldWhole(layout)) {
+    compareReplicas(value, plan.ranks(), data);
+    return value;
+  }
   auto count = static_cast<std::size_t>(elements(value.shape));
 
   // What a rank holds depends on its coordinates on the axes that split or owe;
@@ -201,10 +249,7 @@ GlobalValue assemble(const Plan &plan, const ShapeExpr &shape,
     else if (value.disagreement.empty())
       value.disagreement = firstDifference(value.shape, *first, sum);
   }
-  if constexpr (std::is_integral_v<Element>)
-    value.integers.assign(first->values.begin(), first->values.end());
-  else
-    value.floats.assign(first->values.begin(), first->values.end());
+  setValues(value, first->values.data(), first->values.data() + count);
   return value;
 }
 

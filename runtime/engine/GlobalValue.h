@@ -40,6 +40,11 @@ Items scaled(Items items, std::int64_t unit);
 /// Calls `run` for every contiguous piece of a region, in local order.
 void forEachRun(const Shape &global, const Region &region, const CopyRun &run);
 
+/// Whether every rank has all of a value.
+bool isHeldWhole(const Layout &layout);
+/// Keeps these rows of dimension 0.
+void keepRows(GlobalValue &value, Part rows);
+
 /// Where one rank's elements lie.
 template <typename Element>
 using LocalData = std::function<const Element *(std::int64_t rank)>;

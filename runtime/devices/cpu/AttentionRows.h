@@ -29,10 +29,11 @@ template <typename T> struct AttentionRows {
 constexpr std::int64_t kQueryBlock = 64;
 
 /// `score(begin, count, scores)` fills [count, keys] with the scores of the
-/// query rows from `begin` on.
+/// query rows from `begin` on. `scores` is the memory for them.
 template <typename T, typename Score>
-void attend(const AttentionRows<T> &of, const Score &score) {
-  std::vector<T> scores(
+void attend(const AttentionRows<T> &of, std::vector<T> &scores,
+            const Score &score) {
+  scores.resize(
       static_cast<std::size_t>(std::min(of.rows, kQueryBlock) * of.keys));
   for (std::int64_t begin = 0; begin < of.rows; begin += kQueryBlock) {
     std::int64_t count = std::min(kQueryBlock, of.rows - begin);

@@ -36,6 +36,11 @@ void multiplyTransposed(std::int64_t m, std::int64_t n, std::int64_t k,
                         std::int64_t ldc) {
   if (m == 0 || n == 0 || k == 0)
     return zero(m, n, c, ldc);
+  // One row: reading b is all there is to do, and gemm copies it first.
+  if (m == 1)
+    return cblas_sgemv(CblasRowMajor, CblasNoTrans, narrow(n), narrow(k),
+                       static_cast<float>(factor), b, distance(ldb), a, 1, 0.0F,
+                       c, 1);
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, narrow(m), narrow(n),
               narrow(k), static_cast<float>(factor), a, distance(lda), b,
               distance(ldb), 0.0F, c, distance(ldc));
@@ -47,6 +52,9 @@ void multiplyTransposed(std::int64_t m, std::int64_t n, std::int64_t k,
                         std::int64_t ldc) {
   if (m == 0 || n == 0 || k == 0)
     return zero(m, n, c, ldc);
+  if (m == 1)
+    return cblas_dgemv(CblasRowMajor, CblasNoTrans, narrow(n), narrow(k),
+                       factor, b, distance(ldb), a, 1, 0.0, c, 1);
   cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, narrow(m), narrow(n),
               narrow(k), factor, a, distance(lda), b, distance(ldb), 0.0, c,
               distance(ldc));

@@ -34,14 +34,16 @@ public:
     weights_.bind(weight, stackIndex, stored);
   }
   std::int64_t weightBytesRead() const override { return weights_.bytesRead(); }
+  void useCacheHooks(int cache) override;
   void bindCache(int cache, const GlobalValue &rows) override;
   void truncateCache(int cache, std::int64_t rows) override;
   std::int64_t cacheRows(int cache) const override {
-    return ranks_.front().caches[cache].rows;
+    return ranks_.front().caches[cache].rows();
   }
-  GlobalValue readCache(int cache) const override;
+  GlobalValue readCache(int cache) override;
   void run(const RunRequest &request) override;
-  GlobalValue readBuffer(int buffer) const override;
+  GlobalValue readBuffer(int buffer,
+                         const std::optional<Part> &rows) const override;
   const std::vector<Tap> &taps() const override { return taps_; }
   GlobalValue readTap(std::size_t index) const override;
 
@@ -64,11 +66,14 @@ private:
 
   const Plan &plan_;
   DeviceOptions options_;
+  const Hooks noHooks_;
+  const Hooks &hooks_;
   WeightStore<T> weights_;
   Transport &transport_;
   std::vector<RankContext<T>> ranks_; ///< of this process
   RunState state_;
   const Variant *arenasOf_ = nullptr;
+  Trace *trace_ = nullptr; ///< of this run
   std::vector<Tap> taps_;
   std::unordered_map<const Step *, std::size_t> firstTap_;
   std::vector<TapValues<T>> tapValues_;
@@ -82,11 +87,15 @@ template <typename T>
 CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options,
                         Transport &transport)
     : plan_(plan), options_(options),
-      weights_(plan, options.precision, transport.localRanks()),
+      hooks_(options.hooks ? *options.hooks : noHooks_),
+      weights_(plan, options.precision, transport.localRanks(),
+               hooks_.memory()),
       transport_(transport), ranks_(transport.localRanks().size()),
       threads_(static_cast<std::int64_t>(ranks_.size())) {
   useOneBlasThread();
   state_.plan = &plan;
+  state_.hooks = &hooks_;
+  state_.precision = options.precision;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     RankContext<T> &rank = ranks_[r];
     rank.run = &state_;
@@ -98,8 +107,11 @@ CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options,
       Shape row =
           localShape(cacheShape(cache), cache.layout, rank.environment());
       row.erase(row.begin());
-      rank.caches.emplace_back();
-      rank.caches.back().rowElements = elements(row);
+      rank.caches.emplace_back(cache, rank.rank,
+                               isInteger(cache.dtype) ? LAYLINE_I64
+                               : sizeof(T) == 4       ? LAYLINE_F32
+                                                      : LAYLINE_F64,
+                               row, hooks_.memory());
     }
     for (std::size_t g = 0; g < plan.groups.size(); ++g)
       rank.communicators.push_back(
@@ -107,49 +119,66 @@ CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options,
   }
 }
 
+template <typename T> void CpuDevice<T>::useCacheHooks(int index) {
+  auto cache = static_cast<std::size_t>(index);
+  for (RankContext<T> &rank : ranks_)
+    rank.caches[cache].use(hooks_.isHooked(cache) ? &hooks_.caches[cache]
+                                                  : nullptr);
+}
+
 template <typename T>
 void CpuDevice<T>::bindCache(int index, const GlobalValue &rows) {
   const Cache &cache = plan_.caches[index];
   for (RankContext<T> &rank : ranks_) {
-    CacheStore<T> &store = rank.caches[index];
-    store.resize(rows.shape[0], rows.isInteger);
-    forEachRun(
-        rows.shape,
-        regionOf(plan_, rows.shape, cache.layout, rank.environment()),
-        [&](std::int64_t local, std::int64_t global, std::int64_t count) {
-          if (rows.isInteger)
-            std::copy_n(&rows.integers[global], count, &store.integers[local]);
-          else
-            for (std::int64_t i = 0; i < count; ++i)
-              store.floats[local + i] = static_cast<T>(rows.floats[global + i]);
-        });
-    if (isRounded(options_.precision, cache.dtype))
-      roundToBF16(store.floats.data(),
-                  static_cast<std::int64_t>(store.floats.size()));
+    CacheStore &store = rank.caches[index];
+    Region region =
+        regionOf(plan_, rows.shape, cache.layout, rank.environment());
+    // What the rank holds of them, one row behind another.
+    auto writeAs = [&](const auto &global, auto element) {
+      std::vector<decltype(element)> held(
+          static_cast<std::size_t>(elements(shapeOf(region))));
+      forEachRun(rows.shape, region,
+                 [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+                   for (std::int64_t i = 0; i < count; ++i)
+                     held[to + i] =
+                         static_cast<decltype(element)>(global[from + i]);
+                 });
+      if constexpr (std::is_same_v<decltype(element), T>)
+        if (isRounded(options_.precision, cache.dtype))
+          roundToBF16(held.data(), static_cast<std::int64_t>(held.size()));
+      store.locate(rows.shape[0]);
+      store.resize(rows.shape[0]);
+      store.write(0, rows.shape[0], held.data());
+    };
+    if (rows.isInteger)
+      writeAs(rows.integers, std::int64_t());
+    else
+      writeAs(rows.floats, T());
   }
 }
 
 template <typename T>
 void CpuDevice<T>::truncateCache(int index, std::int64_t rows) {
   for (RankContext<T> &rank : ranks_)
-    rank.caches[index].resize(rows, isInteger(plan_.caches[index].dtype));
+    rank.caches[index].resize(rows);
 }
 
-template <typename T> GlobalValue CpuDevice<T>::readCache(int index) const {
+template <typename T> GlobalValue CpuDevice<T>::readCache(int index) {
   const Cache &cache = plan_.caches[index];
   ShapeExpr shape = cacheShape(cache);
   std::int64_t rows = cacheRows(index);
   // Ranges over rows need tokens; of a cache only other dimensions are split.
-  auto read = [&](const auto &data) {
-    return assembled(shape, cache.layout, 0, rows, "cache " + cache.id, data);
+  auto read = [&](auto element) {
+    using Element = decltype(element);
+    std::vector<std::vector<Element>> held(ranks_.size());
+    return assembled(shape, cache.layout, 0, rows, "cache " + cache.id,
+                     LocalData<Element>([&](std::int64_t local) {
+                       CacheStore &store = ranks_[local].caches[index];
+                       store.locate(rows);
+                       return store.dense(held[local]);
+                     }));
   };
-  if (isInteger(cache.dtype))
-    return read(LocalData<std::int64_t>([&](std::int64_t local) {
-      return ranks_[local].caches[index].integers.data();
-    }));
-  return read(LocalData<T>([&](std::int64_t local) {
-    return ranks_[local].caches[index].floats.data();
-  }));
+  return isInteger(cache.dtype) ? read(std::int64_t()) : read(T());
 }
 
 template <typename T>
@@ -219,14 +248,15 @@ template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
     for (RankContext<T> &rank : ranks_) {
       rank.arenas.clear();
       for (std::size_t a = 0; a < variant.arenas.size(); ++a)
-        rank.arenas.emplace_back(static_cast<std::size_t>(
-            checkedMul(variant.arenas[a].bytes, state_.arenaScale[a],
-                       "size of an arena")));
+        rank.arenas.emplace_back(
+            static_cast<std::size_t>(checkedMul(variant.arenas[a].bytes,
+                                                state_.arenaScale[a],
+                                                "size of an arena")),
+            MemorySource{hooks_.memory(), rank.rank, LAYLINE_MEMORY_ARENA});
     }
     arenasOf_ = &variant;
   }
   listTaps(variant);
-  transport_.begin();
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     for (std::size_t w = 0; w < plan_.weights.size(); ++w)
       ranks_[r].weights[w] = weights_.slice(static_cast<int>(w), r);
@@ -239,6 +269,8 @@ void CpuDevice<T>::prepareRank(RankContext<T> &rank,
                                const RunRequest &request) {
   const Variant &variant = *request.variant;
   rank.parts = plan_.parts(request.tokens, rank.coordinates);
+  for (CacheStore &cache : rank.caches)
+    cache.locate(request.past + request.tokens);
   rank.inputs.assign(variant.buffers.size(), {});
   for (std::size_t b = 0; b < variant.buffers.size(); ++b) {
     const Buffer &buffer = variant.buffers[b];
@@ -263,7 +295,17 @@ void CpuDevice<T>::prepareRank(RankContext<T> &rank,
 }
 
 template <typename T> void CpuDevice<T>::run(const RunRequest &request) {
-  prepare(request);
+  transport_.begin();
+  try {
+    prepare(request);
+  } catch (const std::exception &error) {
+    // Ranks of other processes may have begun.
+    transport_.abort(ranks_.front().rank, error.what());
+    throw;
+  }
+  trace_ = request.trace;
+  if (trace_)
+    trace_->beginRun(*request.variant, request.tokens, request.past);
   failure_ = nullptr;
   failedRank_ = -1;
   threads_.run([&](std::int64_t local) { runRank(ranks_[local]); },
@@ -303,8 +345,12 @@ void CpuDevice<T>::recordFailure(std::int64_t rank,
 }
 
 template <typename T> void CpuDevice<T>::runRank(RankContext<T> &rank) {
-  for (const Step &step : state_.variant->steps)
+  for (const Step &step : state_.variant->steps) {
+    std::int64_t begin = trace_ ? trace_->nanoseconds() : 0;
     execute(rank, step, /*isTopLevel=*/true);
+    if (trace_)
+      trace_->add(rank.rank, step, begin, trace_->nanoseconds());
+  }
 }
 
 template <typename T>
@@ -335,13 +381,8 @@ void CpuDevice<T>::roundOutputs(RankContext<T> &rank, const Step &step) {
       if (!step.info().args[a].isOutput ||
           !isRounded(options_.precision, operand.dtype))
         continue;
-      if (operand.of == Operand::Of::Cache) {
-        CacheStore<T> &cache = rank.cache(operand);
-        std::int64_t past = state_.past * cache.rowElements;
-        roundToBF16(cache.floats.data() + past,
-                    cache.rows * cache.rowElements - past);
+      if (operand.of == Operand::Of::Cache) // rounded when it was written
         continue;
-      }
       auto tensor = rank.floats(operand);
       roundToBF16(tensor.data, tensor.count());
     }
@@ -376,19 +417,36 @@ void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
     }
 }
 
-template <typename T> GlobalValue CpuDevice<T>::readBuffer(int index) const {
+template <typename T>
+GlobalValue CpuDevice<T>::readBuffer(int index,
+                                     const std::optional<Part> &rows) const {
   const Buffer &buffer = state_.variant->buffers[index];
   std::int64_t offset = buffer.offset * state_.arenaScale[buffer.arena];
+  ShapeExpr shape = buffer.shape;
+  // Some rows of a value that is held whole lie one behind another.
+  std::int64_t skipped = 0;
+  bool isPart = rows && isHeldWhole(buffer.layout);
+  if (isPart) {
+    shape[0] = Expr::constant(1);
+    skipped = rows->begin *
+              elements(globalShape(shape, {state_.tokens, state_.past}));
+    shape[0] = Expr::constant(rows->size);
+  }
   auto read = [&](auto element) {
     using Element = decltype(element);
-    return assembled(buffer.shape, buffer.layout, state_.tokens, state_.past,
-                     "buffer " + buffer.id,
-                     LocalData<Element>([&](std::int64_t local) {
-                       return reinterpret_cast<const Element *>(
-                           ranks_[local].arenas[buffer.arena].data() + offset);
-                     }));
+    return assembled(
+        shape, buffer.layout, state_.tokens, state_.past, "buffer " + buffer.id,
+        LocalData<Element>([&](std::int64_t local) {
+          return reinterpret_cast<const Element *>(
+                     ranks_[local].arenas[buffer.arena].data() + offset) +
+                 skipped;
+        }));
   };
-  return isInteger(buffer.dtype) ? read(std::int64_t()) : read(T());
+  GlobalValue value =
+      isInteger(buffer.dtype) ? read(std::int64_t()) : read(T());
+  if (rows && !isPart)
+    keepRows(value, *rows);
+  return value;
 }
 
 template <typename T>

@@ -1,4 +1,4 @@
-#include "devices/cpu/Blas.h"
+#include "devices/cpu/EngineCalls.h"
 #include "devices/cpu/Kernels.h"
 
 #include <algorithm>
@@ -31,8 +31,9 @@ template <typename T> void linear(RankContext<T> &context, const Step &step) {
   auto weight = context.weight(step.arg("weight"));
   auto output = context.floats(step.arg("output"));
   std::int64_t rows = output.rows(), in = weight.dim(1), out = weight.dim(0);
-  multiplyTransposed(rows, out, in, 1.0, input.data, in, weight.data, in,
-                     output.data, out);
+  multiplyWeight<T>(context, step,
+                    {step.arg("weight"), -1, rows, out, in, input.data,
+                     weight.data, output.data});
   if (const Operand *bias = step.find("bias")) {
     auto offset = context.weight(*bias);
     for (std::int64_t r = 0; r < rows; ++r)

@@ -1,4 +1,4 @@
-#include "devices/cpu/Blas.h"
+#include "devices/cpu/EngineCalls.h"
 #include "devices/cpu/Functions.h"
 #include "devices/cpu/Kernels.h"
 
@@ -168,10 +168,12 @@ template <typename T> void experts(RankContext<T> &context, const Step &step) {
     y.resize(static_cast<std::size_t>(rows * out));
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(input.data + list[r].token * in, in, x.data() + r * in);
-    multiplyTransposed(rows, inner, in, 1.0, x.data(), in,
-                       gate.data + e * inner * in, in, g.data(), inner);
-    multiplyTransposed(rows, inner, in, 1.0, x.data(), in,
-                       up.data + e * inner * in, in, u.data(), inner);
+    multiplyWeight<T>(context, step,
+                      {step.arg("gate"), first + e, rows, inner, in, x.data(),
+                       gate.data + e * inner * in, g.data()});
+    multiplyWeight<T>(context, step,
+                      {step.arg("up"), first + e, rows, inner, in, x.data(),
+                       up.data + e * inner * in, u.data()});
     if (step.find("gate_bias")) {
       auto gateBias = context.weight(step.arg("gate_bias"));
       auto upBias = context.weight(step.arg("up_bias"));
@@ -182,8 +184,9 @@ template <typename T> void experts(RankContext<T> &context, const Step &step) {
     }
     for (std::size_t i = 0; i < g.size(); ++i)
       g[i] = gated(step.attrs, g[i], u[i]);
-    multiplyTransposed(rows, out, inner, 1.0, g.data(), inner,
-                       down.data + e * out * inner, inner, y.data(), out);
+    multiplyWeight<T>(context, step,
+                      {step.arg("down"), first + e, rows, out, inner, g.data(),
+                       down.data + e * out * inner, y.data()});
     for (std::int64_t r = 0; r < rows; ++r) {
       T weight = weights.data[list[r].token * slots + list[r].slot];
       T *row = output.data + list[r].token * out;

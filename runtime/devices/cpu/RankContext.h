@@ -2,8 +2,10 @@
 #ifndef LAYLINE_RUNTIME_DEVICES_CPU_RANKCONTEXT_H
 #define LAYLINE_RUNTIME_DEVICES_CPU_RANKCONTEXT_H
 
+#include "devices/cpu/CacheStore.h"
 #include "engine/AlignedBytes.h"
 #include "engine/GlobalValue.h"
+#include "engine/Hooks.h"
 #include "plan/Error.h"
 #include "plan/Plan.h"
 #include "transports/Communicator.h"
@@ -31,35 +33,26 @@ template <typename Element> struct Tensor {
   }
 };
 
-/// The rows of a cache that one rank holds.
-template <typename T> struct CacheStore {
-  std::int64_t rows = 0;
-  std::int64_t rowElements = 1;
-  std::vector<T> floats;              ///< [rows, local row shape]
-  std::vector<std::int64_t> integers; ///< the same, of an integer cache
-
-  template <typename Element> std::vector<Element> &values() {
-    if constexpr (std::is_same_v<Element, std::int64_t>)
-      return integers;
-    else
-      return floats;
-  }
-  void resize(std::int64_t count, bool isInteger) {
-    rows = count;
-    auto size = static_cast<std::size_t>(count * rowElements);
-    isInteger ? integers.resize(size) : floats.resize(size);
-  }
-};
-
 /// What all ranks share during a run.
 struct RunState {
   const Plan *plan = nullptr;
   const Variant *variant = nullptr;
+  const Hooks *hooks = nullptr;
+  layline_precision precision = LAYLINE_PRECISION_F32;
   std::int64_t tokens = 0;
   std::int64_t past = 0;
   std::vector<std::int64_t> arenaScale; ///< run bytes per plan byte, by arena
   std::vector<int> inputOfBuffer;       ///< plan/PositionSource.h
   std::vector<std::int64_t> largestOfInput;
+};
+
+/// Memory of kernels that stays from step to step, so that none is asked for in
+/// each.
+template <typename T> struct Scratch {
+  std::vector<T> keys, values, scores; ///< of attention
+  std::vector<std::int64_t> keyPositions;
+  std::vector<std::int32_t> keyHeads, valueHeads;
+  std::vector<T> rows; ///< of cache_append
 };
 
 template <typename T> struct RankContext {
@@ -72,7 +65,8 @@ template <typename T> struct RankContext {
   std::vector<std::vector<std::int64_t>> inputs;
   /// Shared between ranks that hold the same slice.
   std::vector<std::shared_ptr<const AlignedBytes>> weights;
-  std::vector<CacheStore<T>> caches;
+  std::vector<CacheStore> caches;
+  Scratch<T> scratch;
   /// By group: the instance that this rank is in.
   std::vector<Communicator *> communicators;
 
@@ -112,7 +106,7 @@ template <typename T> struct RankContext {
     return {reinterpret_cast<const T *>(weights[operand.index]->data()),
             localShape(operand.shape, operand.layout, environment())};
   }
-  CacheStore<T> &cache(const Operand &operand) { return caches[operand.index]; }
+  CacheStore &cache(const Operand &operand) { return caches[operand.index]; }
 
   /// Global index of the first item of this rank's part of a dimension, for
   /// kernels whose contract asks for one run.

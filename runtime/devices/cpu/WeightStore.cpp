@@ -41,9 +41,10 @@ Items storedRows(const Weight &weight, const Items &rows) {
 
 template <typename T>
 WeightStore<T>::WeightStore(const Plan &plan, layline_precision precision,
-                            const std::vector<std::int64_t> &ranks)
-    : plan_(plan), precision_(precision), slices_(plan.weights.size()),
-      ofRank_(plan.weights.size()) {
+                            const std::vector<std::int64_t> &ranks,
+                            const layline_allocator *allocator)
+    : plan_(plan), precision_(precision), allocator_(allocator),
+      slices_(plan.weights.size()), ofRank_(plan.weights.size()) {
   std::vector<std::map<Region, std::size_t>> known(plan.weights.size());
   for (std::int64_t rank : ranks) {
     std::vector<std::int64_t> coordinates = plan.coordinates(rank);
@@ -53,7 +54,7 @@ WeightStore<T>::WeightStore(const Plan &plan, layline_precision precision,
     for (std::size_t w = 0; w < plan.weights.size(); ++w) {
       const Weight &weight = plan.weights[w];
       Slice slice{regionOf(plan, weight.shape, weight.layout, environment),
-                  nullptr};
+                  rank, nullptr};
       auto [entry, isNew] = known[w].emplace(slice.region, slices_[w].size());
       if (isNew)
         slices_[w].push_back(std::move(slice));
@@ -100,8 +101,8 @@ void WeightStore<T>::bind(int index, std::int64_t stackIndex,
   for (Slice &slice : slices_[index]) {
     if (!slice.values)
       slice.values = std::make_shared<AlignedBytes>(
-          static_cast<std::size_t>(elements(shapeOf(slice.region))) *
-          sizeof(T));
+          static_cast<std::size_t>(elements(shapeOf(slice.region))) * sizeof(T),
+          MemorySource{allocator_, slice.firstRank, LAYLINE_MEMORY_WEIGHTS});
     T *to = reinterpret_cast<T *>(slice.values->data());
     Region region = slice.region;
     if (isStack) {

@@ -15,9 +15,10 @@ namespace layline::runtime {
 
 template <typename T> class WeightStore {
 public:
-  /// For these ranks only.
+  /// For these ranks only. A null allocator: the runtime's memory.
   WeightStore(const Plan &plan, layline_precision precision,
-              const std::vector<std::int64_t> &ranks);
+              const std::vector<std::int64_t> &ranks,
+              const layline_allocator *allocator);
 
   /// Converts one stored tensor and copies its part into every slice.
   void bind(int weight, std::int64_t stackIndex,
@@ -30,11 +31,13 @@ public:
 private:
   struct Slice {
     Region region;
+    std::int64_t firstRank = 0; ///< the lowest that has it
     std::shared_ptr<AlignedBytes> values;
   };
 
   const Plan &plan_;
   layline_precision precision_;
+  const layline_allocator *allocator_;
   std::vector<std::vector<Slice>> slices_;       ///< by weight
   std::vector<std::vector<std::size_t>> ofRank_; ///< [weight][i-th rank]
   std::int64_t bytesRead_ = 0;

@@ -40,7 +40,8 @@ typedef enum layline_status {
   LAYLINE_RUN_FAILURE = 8,     /* a rank failed during the run */
   LAYLINE_REPLICAS_DIFFER = 9, /* ranks that must agree bit for bit do not */
   LAYLINE_OUT_OF_MEMORY = 10,
-  LAYLINE_INTERNAL = 11
+  LAYLINE_INTERNAL = 11,
+  LAYLINE_DECLINED = 12 /* of callbacks: the runtime is to do it (hooks.h) */
 } layline_status;
 
 /* "ok", "bad argument", ...; never null. */
@@ -218,6 +219,13 @@ layline_status layline_output_shape(layline_engine *engine, const char *id,
 layline_status layline_output_read(layline_engine *engine, const char *id,
                                    layline_dtype dtype, void *data,
                                    int64_t count);
+/* The same of rows [first, first + rows) of dimension 0: the last token's logits
+ * of a prefill are one row of many. Replicas are compared in these rows only
+ * where every rank holds the value whole. */
+layline_status layline_output_read_rows(layline_engine *engine, const char *id,
+                                        int64_t first, int64_t rows,
+                                        layline_dtype dtype, void *data,
+                                        int64_t count);
 
 /* --- Taps ----------------------------------------------------------------- */
 

@@ -106,6 +106,43 @@ TEST_CASE("inputs and sizes are checked before a run", "[engine]") {
       Contains("no output 'z'"));
 }
 
+TEST_CASE("some rows of an output are those of all of it", "[engine]") {
+  // Held whole by every rank; split by columns.
+  for (bool isWhole : {true, false}) {
+    TestEngine engine(isWhole ? llamaPlan(3, Boundaries::Rows) : tiny());
+    if (isWhole)
+      engine.weights(kModel);
+    else
+      engine.weight("table", randomValue({6, 2}, 1));
+    engine.input("input_ids", {0, 2, 1, 0});
+    engine.input("positions", count(4));
+    engine.run(4);
+    const char *id = isWhole ? "logits" : "y";
+    Value all = engine.output(id);
+    std::int64_t width = all.shape[1];
+    for (auto [first, rows] : {std::pair(0, 4), {3, 1}, {1, 2}, {4, 0}}) {
+      std::vector<double> some(static_cast<std::size_t>(rows * width));
+      engine.check(layline_output_read_rows(engine.get(), id, first, rows,
+                                            LAYLINE_F64, some.data(),
+                                            rows * width));
+      CHECK(some ==
+            std::vector<double>(all.data.begin() + first * width,
+                                all.data.begin() + (first + rows) * width));
+    }
+    double value = 0;
+    CHECK_THAT(failure(engine,
+                       layline_output_read_rows(engine.get(), id, 3, 2,
+                                                LAYLINE_F64, &value, 1),
+                       LAYLINE_BAD_ARGUMENT),
+               Contains("2 rows from 3 on are asked for"));
+    CHECK_THAT(failure(engine,
+                       layline_output_read_rows(engine.get(), id, 3, 1,
+                                                LAYLINE_F64, &value, 1),
+                       LAYLINE_BAD_ARGUMENT),
+               Contains("there is room for 1"));
+  }
+}
+
 TEST_CASE("null pointers and unknown devices are refused", "[engine]") {
   CHECK(layline_engine_create(nullptr, nullptr) == LAYLINE_BAD_ARGUMENT);
   CHECK(layline_run(nullptr, 1) == LAYLINE_BAD_ARGUMENT);

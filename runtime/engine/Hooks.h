@@ -1,0 +1,56 @@
+// What the engine around the runtime does itself: the callbacks of
+// layline/hooks.h as they were set.
+#ifndef LAYLINE_RUNTIME_ENGINE_HOOKS_H
+#define LAYLINE_RUNTIME_ENGINE_HOOKS_H
+
+#include "layline/hooks.h"
+#include "plan/Error.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace layline::runtime {
+
+struct Hooks {
+  layline_gemm_function gemm = nullptr;
+  void *gemmUser = nullptr;
+  layline_attention_function attention = nullptr;
+  void *attentionUser = nullptr;
+  layline_allocator allocator = {}; ///< no functions: the runtime's
+  /// By cache of the plan; no functions: the runtime's.
+  std::vector<layline_cache_hooks> caches;
+  std::vector<std::vector<void *>> streams; ///< [rank][stream of the plan]
+
+  bool isHooked(std::size_t cache) const {
+    return caches[cache].pages || caches[cache].append;
+  }
+  /// Null where the runtime's memory is used.
+  const layline_allocator *memory() const {
+    return allocator.allocate ? &allocator : nullptr;
+  }
+};
+
+/// Room for the text of a callback that fails.
+using HookMessage = std::array<char, 512>;
+
+/// Fails for what a callback returned; `what` says whose it is.
+[[noreturn]] inline void failHook(layline_status status,
+                                  const HookMessage &message,
+                                  const std::string &what) {
+  // Whatever comes back, the message ends, and the status is one of ours.
+  std::string text(message.data());
+  if (text.size() >= message.size())
+    text.resize(message.size() - 1);
+  bool isKnown = status > LAYLINE_OK && status < LAYLINE_DECLINED;
+  fail(isKnown ? status : LAYLINE_RUN_FAILURE, what, ": ",
+       text.empty() ? concat("returns ", static_cast<int>(status), " (",
+                             layline_status_name(status), ")")
+       : isKnown    ? text
+                 : concat(text, " (returns ", static_cast<int>(status), ")"));
+}
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_ENGINE_HOOKS_H
