@@ -159,7 +159,12 @@ std::uint32_t updateFlag(std::uint32_t *flag, Update update,
   const Buffer &buffer = state.check(flag, 4, "atom");
   count(state, buffer, flagWrites, 1);
   state.checkScope(buffer, flag, scope);
-  return state.changeFlag(buffer, flag, update, value, expected, order, scope);
+  std::uint32_t before =
+      state.changeFlag(buffer, flag, update, value, expected, order, scope);
+  // One that changes nothing may be the body of a spin.
+  if (*flag == before)
+    state.poll(flag, before, "atom");
+  return before;
 }
 
 void fence(Scope scope) {

@@ -49,21 +49,48 @@ layline_simt_switch:
 
 namespace layline::simt {
 
-StackPool::~StackPool() {
-  for (char *stack : all_)
-    munmap(stack, stackBytes);
-}
+namespace {
 
-char *StackPool::take() {
-  void *memory = mmap(nullptr, stackBytes, PROT_READ | PROT_WRITE,
+/// Of pools that have ended.
+struct SpareStacks {
+  std::vector<char *> stacks;
+  ~SpareStacks() {
+    for (char *stack : stacks)
+      munmap(stack, StackPool::stackBytes);
+  }
+};
+thread_local SpareStacks spare;
+constexpr std::size_t mostSpare = 8192;
+
+char *mapStack() {
+  void *memory = mmap(nullptr, StackPool::stackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     throw std::bad_alloc();
-  if (mprotect(memory, guardBytes, PROT_NONE) != 0) {
-    munmap(memory, stackBytes);
+  if (mprotect(memory, StackPool::guardBytes, PROT_NONE) != 0) {
+    munmap(memory, StackPool::stackBytes);
     throw std::bad_alloc();
   }
-  all_.push_back(static_cast<char *>(memory));
+  return static_cast<char *>(memory);
+}
+
+} // namespace
+
+StackPool::~StackPool() {
+  for (char *stack : all_)
+    if (spare.stacks.size() < mostSpare)
+      spare.stacks.push_back(stack);
+    else
+      munmap(stack, stackBytes);
+}
+
+char *StackPool::take() {
+  if (spare.stacks.empty()) {
+    all_.push_back(mapStack());
+  } else {
+    all_.push_back(spare.stacks.back());
+    spare.stacks.pop_back();
+  }
   return all_.back();
 }
 

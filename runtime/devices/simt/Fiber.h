@@ -26,7 +26,8 @@ struct Fiber {
   void *fakeStack = nullptr;
 };
 
-/// Stacks with a page below them that faults.
+/// Stacks with a page below them that faults. A pool that ends leaves them to
+/// the next one on its OS thread: mapping them costs more than a small run.
 class StackPool {
 public:
   StackPool() = default;
@@ -47,7 +48,7 @@ public:
   static constexpr std::size_t stackBytes = 64 << 10;
 #endif
 
-  /// A new stack. Throws std::bad_alloc.
+  /// Throws std::bad_alloc.
   char *take();
   /// Whether the address is in the guard page of a stack of this pool.
   bool isGuard(const void *address) const;

@@ -63,20 +63,10 @@ ShadowCell copyOf(const ShadowCell &cell) {
 
 } // namespace
 
-void layline::simt::splitFor(ShadowGranule &granule, unsigned bytes) {
-  if (granule.cells.empty()) {
-    granule.bytesPerCell = bytes;
-    granule.cells.resize(16 / bytes);
-    return;
-  }
-  if (bytes >= granule.bytesPerCell)
-    return;
-  unsigned parts = granule.bytesPerCell / bytes;
-  std::vector<ShadowCell> cells;
-  cells.reserve(granule.cells.size() * parts);
-  for (const ShadowCell &cell : granule.cells)
-    for (unsigned part = 0; part < parts; ++part)
-      cells.push_back(copyOf(cell));
-  granule.cells = std::move(cells);
+void layline::simt::split(ShadowGranule &granule, unsigned bytes) {
+  auto parts = std::make_unique<ShadowCell[]>(16 / bytes);
+  for (unsigned at = 0; at < 16; at += bytes)
+    parts[at / bytes] = copyOf(granule.at(at));
+  granule.parts = std::move(parts);
   granule.bytesPerCell = bytes;
 }

@@ -51,7 +51,12 @@ struct ShadowCell {
 /// narrower ones come.
 struct ShadowGranule {
   unsigned bytesPerCell = 16;
-  std::vector<ShadowCell> cells;
+  ShadowCell whole;
+  std::unique_ptr<ShadowCell[]> parts;
+
+  ShadowCell &at(unsigned offset) {
+    return parts ? parts[offset / bytesPerCell] : whole;
+  }
 };
 
 /// The cells of a buffer.
@@ -99,22 +104,23 @@ const char *nameOf(AccessKind kind);
 // ---- Implementation
 // ------------------------------------------------------------
 
-/// The cells that the bytes lie in, made narrow enough.
-void splitFor(ShadowGranule &granule, unsigned bytes);
+/// Makes cells of so many bytes.
+void split(ShadowGranule &granule, unsigned bytes);
 
 template <typename Found>
 void noteAccess(Shadow &shadow, std::uintptr_t address, unsigned bytes,
                 AccessKind kind, const ThreadClock &clock, Found found) {
   ShadowGranule &granule = shadow.at(address);
   auto offset = static_cast<unsigned>(address % 16);
-  splitFor(granule, bytes);
+  if (bytes < granule.bytesPerCell)
+    split(granule, bytes);
   Moment now{clock.id, clock.time};
   auto check = [&](Moment earlier, AccessKind earlierKind) {
     if (earlier.time > clock.at(earlier.thread))
       found(RaceFinding{earlier, earlierKind});
   };
   for (unsigned at = offset; at < offset + bytes; at += granule.bytesPerCell) {
-    ShadowCell &cell = granule.cells[at / granule.bytesPerCell];
+    ShadowCell &cell = granule.at(at);
     check(cell.store, AccessKind::Store);
     if (isStore(kind))
       cell.loads.each([&](Moment load) { check(load, AccessKind::Load); });

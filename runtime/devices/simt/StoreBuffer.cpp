@@ -6,18 +6,95 @@
 
 namespace layline::simt {
 
+std::int32_t GranuleIndex::find(std::uintptr_t granule) const {
+  if (used_ == 0)
+    return -1;
+  std::size_t mask = slots_.size() - 1;
+  for (std::size_t at = home(granule); slots_[at].first >= 0;
+       at = (at + 1) & mask)
+    if (slots_[at].granule == granule)
+      return slots_[at].first;
+  return -1;
+}
+
+void GranuleIndex::set(std::uintptr_t granule, std::int32_t first) {
+  if (2 * (used_ + 1) > slots_.size())
+    grow();
+  std::size_t mask = slots_.size() - 1, at = home(granule);
+  while (slots_[at].first >= 0 && slots_[at].granule != granule)
+    at = (at + 1) & mask;
+  used_ += slots_[at].first < 0;
+  slots_[at] = {granule, first};
+}
+
+void GranuleIndex::erase(std::uintptr_t granule) {
+  std::size_t mask = slots_.size() - 1, hole = home(granule);
+  while (slots_[hole].granule != granule)
+    hole = (hole + 1) & mask;
+  // What probed over the hole moves into it (Knuth's algorithm R).
+  for (std::size_t at = (hole + 1) & mask; slots_[at].first >= 0;
+       at = (at + 1) & mask)
+    if (((at - home(slots_[at].granule)) & mask) >= ((at - hole) & mask)) {
+      slots_[hole] = slots_[at];
+      hole = at;
+    }
+  slots_[hole] = {};
+  --used_;
+}
+
+void GranuleIndex::grow() {
+  std::vector<Slot> before = std::move(slots_);
+  slots_.assign(before.empty() ? 64 : 2 * before.size(), Slot());
+  used_ = 0;
+  for (const Slot &slot : before)
+    if (slot.first >= 0)
+      set(slot.granule, slot.first);
+}
+
+void StoreBuffer::link(const PendingStore &store) {
+  stores_.push_back(store);
+  stores_.back().next = index_.find(store.granule());
+  index_.set(store.granule(), static_cast<std::int32_t>(stores_.size()) - 1);
+}
+
+void StoreBuffer::redirect(std::size_t from, std::int32_t to) {
+  const PendingStore &store = stores_[from];
+  std::int32_t target = to >= 0 ? to : store.next;
+  std::int32_t first = index_.find(store.granule());
+  if (first == static_cast<std::int32_t>(from)) {
+    if (target >= 0)
+      index_.set(store.granule(), target);
+    else
+      index_.erase(store.granule());
+    return;
+  }
+  auto before = static_cast<std::size_t>(first);
+  while (stores_[before].next != static_cast<std::int32_t>(from))
+    before = static_cast<std::size_t>(stores_[before].next);
+  stores_[before].next = target;
+}
+
+void StoreBuffer::unlink(std::size_t index) {
+  redirect(index, -1);
+  std::size_t last = stores_.size() - 1;
+  if (index != last) {
+    redirect(last, static_cast<std::int32_t>(index));
+    stores_[index] = stores_[last];
+  }
+  stores_.pop_back();
+}
+
 void StoreBuffer::forward(void *to, const char *address, unsigned bytes,
                           unsigned thread) const {
-  if (granules_.find(granule(address)) == granules_.end())
-    return;
-  for (const PendingStore &store : stores_) {
-    if (!overlaps(store, address, bytes) ||
+  std::int32_t i = index_.find(reinterpret_cast<std::uintptr_t>(address) / 16);
+  for (; i >= 0; i = stores_[static_cast<std::size_t>(i)].next) {
+    const PendingStore &store = stores_[static_cast<std::size_t>(i)];
+    if (!store.overlaps(address, bytes) ||
         (store.thread != thread && !store.isOrdered))
       continue;
     const char *begin = std::max<const char *>(address, store.address);
     const char *end =
-        std::min(address + bytes,
-                 static_cast<const char *>(store.address) + store.bytes);
+        std::min<const char *>(address + bytes, store.address + store.bytes);
     std::memcpy(static_cast<char *>(to) + (begin - address),
                 store.data + (begin - store.address),
                 static_cast<std::size_t>(end - begin));

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 namespace layline::simt {
@@ -21,6 +20,38 @@ struct PendingStore {
   /// A release at gpu scope covered it: the rank's next one at system scope
   /// does, too.
   bool isReleasedOnRank = false;
+  std::int32_t next = -1; ///< store to the same 16 bytes
+
+  std::uintptr_t granule() const {
+    return reinterpret_cast<std::uintptr_t>(address) / 16;
+  }
+  bool overlaps(const char *other, unsigned size) const {
+    return address < other + size && other < address + bytes;
+  }
+};
+
+/// The first store to each 16 bytes, by their number. Open addressing with
+/// linear probes.
+class GranuleIndex {
+public:
+  /// -1 if there is none.
+  std::int32_t find(std::uintptr_t granule) const;
+  void set(std::uintptr_t granule, std::int32_t first);
+  void erase(std::uintptr_t granule);
+
+private:
+  struct Slot {
+    std::uintptr_t granule = 0;
+    std::int32_t first = -1;
+  };
+  std::size_t home(std::uintptr_t granule) const {
+    // Fibonacci hashing (Knuth, volume 3, 6.4).
+    return (granule * 0x9E3779B97F4A7C15ULL >> 32) & (slots_.size() - 1);
+  }
+  void grow();
+
+  std::vector<Slot> slots_;
+  std::size_t used_ = 0;
 };
 
 /// Of one block. At most one store per byte is pending: a later one to the same
@@ -34,18 +65,22 @@ public:
   template <typename Commit>
   void add(const PendingStore &store, Commit commit) {
     commitOverlapping(store.address, store.bytes, commit);
-    stores_.push_back(store);
-    ++granules_[granule(store.address)];
+    link(store);
   }
   template <typename Commit>
   void commitOverlapping(const char *address, unsigned bytes, Commit commit) {
-    if (granules_.find(granule(address)) == granules_.end())
-      return;
-    commitIf(
-        [&](const PendingStore &pending) {
-          return overlaps(pending, address, bytes);
-        },
-        commit);
+    std::uintptr_t granule = reinterpret_cast<std::uintptr_t>(address) / 16;
+    bool isFound;
+    do {
+      isFound = false;
+      std::int32_t i = index_.find(granule);
+      for (; i >= 0; i = stores_[static_cast<std::size_t>(i)].next)
+        if (stores_[static_cast<std::size_t>(i)].overlaps(address, bytes)) {
+          isFound = true;
+          commitAt(static_cast<std::size_t>(i), commit);
+          break;
+        }
+    } while (isFound);
   }
   template <typename Condition, typename Commit>
   void commitIf(Condition condition, Commit commit) {
@@ -55,11 +90,7 @@ public:
   }
   template <typename Commit> void commitAt(std::size_t index, Commit commit) {
     PendingStore store = stores_[index];
-    stores_[index] = stores_.back();
-    stores_.pop_back();
-    auto count = granules_.find(granule(store.address));
-    if (--count->second == 0)
-      granules_.erase(count);
+    unlink(index);
     commit(store);
   }
   /// Lays pending stores that the thread sees over what memory holds.
@@ -86,18 +117,13 @@ public:
   }
 
 private:
-  static std::uintptr_t granule(const char *address) {
-    return reinterpret_cast<std::uintptr_t>(address) / 16;
-  }
-  static bool overlaps(const PendingStore &store, const char *address,
-                       unsigned bytes) {
-    return store.address < address + bytes &&
-           address < store.address + store.bytes;
-  }
+  void link(const PendingStore &store);
+  void unlink(std::size_t index);
+  /// Makes what points to store `from` point to `to`; -1 takes it out.
+  void redirect(std::size_t from, std::int32_t to);
 
   std::vector<PendingStore> stores_;
-  /// Stores per 16 bytes: most accesses meet none.
-  std::unordered_map<std::uintptr_t, unsigned> granules_;
+  GranuleIndex index_;
 };
 
 } // namespace layline::simt
