@@ -16,14 +16,17 @@ std::string MachineState::describe(const Thread &thread) const {
 namespace {
 
 /// Threads of a block that wait for the same are one line.
-void describeBlock(std::ostream &out, const Block &block) {
-  unsigned atBarrier = 0, inWarp = 0, waiting = 0;
-  const Thread *spinning = nullptr, *barrier = nullptr;
-  unsigned spins = 0;
+void describeBlock(std::ostream &out, const Block &block,
+                   const Memory &memory) {
+  std::array<unsigned, 16> atBarrier{};
+  unsigned spins = 0, inWarp = 0, waiting = 0;
+  const Thread *spinning = nullptr;
+  Site site;
   for (const Thread *thread : block.threads) {
     if (thread->wait == Wait::Barrier) {
-      ++atBarrier;
-      barrier = thread;
+      ++atBarrier[thread->barrier];
+      if (thread->barrier == 0)
+        site = thread->site;
     }
     inWarp += thread->wait == Wait::Warp;
     waiting += thread->wait == Wait::Prerequisites;
@@ -37,17 +40,17 @@ void describeBlock(std::ostream &out, const Block &block) {
       << block.threads.size() << " threads there";
   if (spinning)
     out << "; " << spins << " spin, thread " << spinning->index << " with "
-        << spinning->spin << " on "
-        << machine->memory.describe(spinning->spinAddress) << " = "
-        << spinning->spinValue;
-  if (barrier) {
-    out << "; " << atBarrier << " at ";
-    if (barrier->barrier == 0)
-      out << "__syncthreads of line " << barrier->site.line;
+        << spinning->spin << " on " << memory.describe(spinning->spinAddress)
+        << " = " << spinning->spinValue;
+  for (std::size_t i = 0; i < atBarrier.size(); ++i) {
+    if (atBarrier[i] == 0)
+      continue;
+    out << "; " << atBarrier[i] << " at ";
+    if (i == 0)
+      out << "__syncthreads of line " << site.line;
     else
-      out << "bar.sync " << barrier->barrier << " ("
-          << block.barriers[barrier->barrier].arrived << " of "
-          << block.barriers[barrier->barrier].expected << " arrived)";
+      out << "bar.sync " << i << " (" << block.barriers[i].arrived << " of "
+          << block.barriers[i].expected << " arrived)";
   }
   if (inWarp)
     out << "; " << inWarp << " in a warp operation";
@@ -78,7 +81,7 @@ std::string MachineState::deadlockText(const char *headline) const {
         std::size_t shown = 0;
         for (const Block *block : ranks[rank].resident)
           if (block->grid == grid.get() && shown++ < mostBlocks)
-            describeBlock(out, *block);
+            describeBlock(out, *block, memory);
       }
       if (!stream.queue.empty()) {
         const StreamItem &next = stream.queue.front();

@@ -8,7 +8,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace layline::test {
 
