@@ -161,6 +161,7 @@ class Layline:
         binding = self.bind()
         self.descriptors, self.batches = binding.descriptors, binding.batches()
         self.regions = len(binding.regions())
+        self.equal_bytes = binding.equal_bytes
         self.out = tuple(np.zeros(self.descriptors, np.uint64) for _ in range(3))
         self.take = kv.VISIT(("layline_bench_take", sink))
 
@@ -173,6 +174,11 @@ class Layline:
     def expand(self):
         """All descriptors, side by side."""
         self.bind().fill(out=self.out)
+
+    def expand_addresses(self):
+        """The same without lengths, where all are one number: a caller that has
+        written it into an array once need not do so for each request."""
+        self.bind().fill(out=(*self.out[:2], None))
 
     def expand_by_batch(self):
         """All descriptors, batch by batch, to a C function that stands in for
@@ -195,10 +201,15 @@ def compare(sglang, call, layline):
     if [len(b[0]) for b in batches] != layline.batches["descriptors"].tolist():
         sys.exit(f"{layline.workload.name}: batches differ")
     layline.expand()
+    pieces = []  # by batch, copied: they are valid during the call only
+    layline.bind().for_each_batch(
+        lambda _, first, *arrays: pieces.append([a.copy() for a in arrays]), 1024)
     for k, what in enumerate(("source", "target", "length")):
         theirs = np.concatenate([batch[k] for batch in batches])
         if not np.array_equal(theirs, layline.out[k]):
             sys.exit(f"{layline.workload.name}: {what}s differ")
+        if not np.array_equal(theirs, np.concatenate([p[k] for p in pieces])):
+            sys.exit(f"{layline.workload.name}: {what}s by batch differ")
 
 
 def take_turns(calls, rounds, seconds):
@@ -228,12 +239,13 @@ def measure(sglang, kv, sink, plans, workload, rounds, seconds):
              make_pages(there, workload.kind, 11, rng)]
     layline = Layline(kv, sink, plans, workload, pages)
     calls = [layline.expand, layline.expand_by_batch, layline.bind,
-             layline.take_regions, layline.set_memory]
+             layline.take_regions, layline.set_memory,
+             layline.expand_addresses if layline.equal_bytes else layline.expand]
     if sglang:
         calls.append(sglang.make_call(workload, pages))
         if layline.descriptors <= 10_000_000:
             compare(sglang, calls[-1], layline)
-    for call in calls[:5]:
+    for call in calls[:6]:
         call()
     return layline, take_turns(calls, rounds, seconds)
 
@@ -280,11 +292,12 @@ def main():
 
     print("Milliseconds, medians, one thread. `all`: bind and fill into arrays of all "
           "descriptors;\n`by batch`: bind, then batch by batch, at most 1,024 at a time, to a "
-          "C function;\n`memset`: of the arrays of all. Times faster: processor time, and wall "
-          "time in brackets.")
+          "C function;\n`addresses`: as `all`, without lengths where all are equal; `memset`: of "
+          "the arrays of all.\nTimes faster: processor time, and wall time in brackets.")
     print("| workload | descriptors | SGLang | all | by batch | bind | bind + regions "
-          "| regions | memset | memset / fill | times faster, all | by batch | bar |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+          "| regions | addresses | memset | memset / fill | times faster, all | addresses "
+          "| by batch | bar |")
+    print("|---" + "|---:" * 14 + "|")
     failed = []
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run([args.plan_writer, scratch], check=True)
@@ -293,17 +306,18 @@ def main():
                 continue
             layline, times = measure(sglang, kv, sink, pathlib.Path(scratch), workload,
                                      args.rounds, args.seconds)
-            whole, batch, bind, regions, memset = times[:5]
-            theirs = times[5] if sglang else None
+            whole, batch, bind, regions, memset, bare = times[:6]
+            theirs = times[6] if sglang else None
             fill = max(whole[1] - bind[1], 1e-9)
             faster = [f"{theirs[1] / own[1]:.0f} ({theirs[0] / own[0]:.0f})"
-                      if theirs else "-" for own in (whole, batch)]
+                      if theirs else "-" for own in (whole, bare, batch)]
             if theirs and workload.bar and theirs[1] / batch[1] < workload.bar:
                 failed.append(workload.name)
             cells = [workload.name, f"{layline.descriptors:,}",
                      ms(theirs[1]) if theirs else "-",
                      *[ms(own[1]) for own in (whole, batch, bind, regions)],
-                     f"{layline.regions:,}", ms(memset[1]),
+                     f"{layline.regions:,}",
+                     ms(bare[1]) if layline.equal_bytes else "-", ms(memset[1]),
                      f"{memset[1] / fill:.0%}" if layline.descriptors > 50_000 else "-",
                      *faster, workload.bar or "-"]
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)

@@ -2,6 +2,7 @@
 #include "capi/KVBorder.h"
 #include "capi/Parallel.h"
 
+#include <algorithm>
 #include <atomic>
 
 using namespace layline::kv;
@@ -112,6 +113,15 @@ layline_status layline_kv_binding_counts(const layline_kv_binding *handle,
   });
 }
 
+layline_status layline_kv_binding_equal_bytes(const layline_kv_binding *handle,
+                                              int64_t *bytes) {
+  return guardedKV([&] {
+    notNull(handle);
+    notNull(bytes);
+    *bytes = handle->binding->getEqualBytes();
+  });
+}
+
 layline_status layline_kv_binding_batches(const layline_kv_binding *handle,
                                           int64_t first, int64_t count,
                                           layline_kv_batch *batches) {
@@ -149,10 +159,15 @@ layline_status layline_kv_fill(const layline_kv_binding *handle, int64_t first,
     checkRange(first, count, binding.countDescriptors(), "descriptors");
     if (count == 0)
       return;
-    notNull(source, target, bytes);
+    notNull(source, target);
+    if (!bytes && !binding.getEqualBytes())
+      fail(LAYLINE_BAD_ARGUMENT,
+           "the array of lengths is null, but the descriptors have different "
+           "lengths; an array is expected");
     fillShared(first, count, threads, [&](int64_t begin, int64_t here) {
       int64_t at = begin - first;
-      binding.fill(begin, here, source + at, target + at, bytes + at);
+      binding.fill(begin, here, source + at, target + at,
+                   bytes ? bytes + at : nullptr);
     });
   });
 }
@@ -216,15 +231,26 @@ layline_status layline_kv_for_each_batch(const layline_kv_binding *handle,
     std::atomic<int64_t> next{0};
     std::atomic<bool> isOver{false};
     auto walk = [&](int64_t) {
-      std::vector<uint64_t> piece(3 * static_cast<std::size_t>(room));
-      uint64_t *source = piece.data(), *target = source + room,
-               *bytes = target + room;
+      // Each array begins with a cache line, which a store never crosses then.
+      constexpr std::size_t kLine = 64;
+      int64_t pitch = (room + 7) / 8 * 8;
+      std::vector<uint64_t> piece(3 * static_cast<std::size_t>(pitch) + 7);
+      uint64_t *source =
+          piece.data() +
+          (kLine - reinterpret_cast<std::uintptr_t>(piece.data()) % kLine) %
+              kLine / 8;
+      uint64_t *target = source + pitch, *bytes = target + pitch;
+      // Lengths are written once where all are the same.
+      const auto equalBytes = static_cast<uint64_t>(binding.getEqualBytes());
+      if (equalBytes)
+        std::fill(bytes, bytes + room, equalBytes);
       for (int64_t i; (i = next++) < lengthOf(batches);) {
         layline_kv_batch batch = toC(batches[i]);
         for (int64_t done = 0; done < batch.descriptors; done += room) {
           int64_t first = batch.first + done;
           int64_t here = std::min(room, batch.descriptors - done);
-          binding.fill(first, here, source, target, bytes);
+          binding.fill(batches[i], done, here, source, target,
+                       equalBytes ? nullptr : bytes);
           if (isOver)
             return;
           if (int value =

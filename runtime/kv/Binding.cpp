@@ -214,9 +214,8 @@ void Binder::add(const Transfer &transfer) {
     request.chunk.begin = 0;
   }
   if (request.prefix % plan.policy.prefixUnit)
-    bad("the target has ", request.prefix,
-        " tokens already; a multiple of ", plan.policy.prefixUnit,
-        " is expected");
+    bad("the target has ", request.prefix, " tokens already; a multiple of ",
+        plan.policy.prefixUnit, " is expected");
   checkPages(plan, transfer, request);
   if (plan.policy.roundsToPages)
     request = roundToPages(request, plan.target.pageTokens);
@@ -298,19 +297,20 @@ int Binder::addList(std::vector<Region> regions) {
 
 void Binding::List::flatten() {
   auto count = static_cast<std::size_t>(descriptors);
-  flatSource.reserve(count);
-  flatTarget.reserve(count);
+  flatSource.resize(count);
+  flatTarget.resize(count);
   if (!equalBytes)
-    flatBytes.reserve(count);
+    flatBytes.resize(count);
+  std::size_t at = 0;
   for (const Region &region : regions)
     for (std::int64_t j = 0; j < region.outer; ++j)
-      for (std::int64_t i = 0; i < region.inner; ++i) {
-        flatSource.push_back(region.source + j * region.sourceJump +
-                             i * region.sourceStep);
-        flatTarget.push_back(region.target + j * region.targetJump +
-                             i * region.targetStep);
+      for (std::int64_t i = 0; i < region.inner; ++i, ++at) {
+        flatSource[at] =
+            region.source + j * region.sourceJump + i * region.sourceStep;
+        flatTarget[at] =
+            region.target + j * region.targetJump + i * region.targetStep;
         if (!equalBytes)
-          flatBytes.push_back(region.bytes);
+          flatBytes[at] = region.bytes;
       }
 }
 
@@ -341,7 +341,7 @@ void Binder::addBatches(const Transfer &transfer, std::size_t fromSection) {
     while (done < list.descriptors) {
       if (!isOpen || batches.back().descriptors == limit)
         batches.push_back(
-            {section.first + done, 0, 0, transfer.isWithLastChunk});
+            {section.first + done, 0, 0, transfer.isWithLastChunk, i});
       isOpen = true;
       Batch &batch = batches.back();
       std::int64_t count =
@@ -365,6 +365,13 @@ Binding::Binding(const Plan &plan, const Request &request, int source,
   for (const Transfer &transfer : plan.transfers)
     if (transfer.source == source && transfer.target == target)
       binder.add(transfer);
+  // Of the lists that are used: one without a region has no section.
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    std::int64_t own = lists[sections[i].list].equalBytes;
+    equalBytes = i == 0 || equalBytes == own ? own : 0;
+    if (!equalBytes)
+      break;
+  }
 }
 
 std::size_t Binding::List::findRegion(std::int64_t number) const {

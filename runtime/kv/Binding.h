@@ -34,6 +34,7 @@ struct Batch {
   std::int64_t first = 0, descriptors = 0; ///< numbers of descriptors
   std::int64_t bytes = 0;
   bool isWithLastChunk = false;
+  std::size_t section = 0; ///< of the binding, that the first one is of
 };
 
 /// The descriptors of one transfer of the plan.
@@ -80,11 +81,20 @@ public:
   std::int64_t countDescriptors() const { return descriptors; }
   std::int64_t countRegions() const { return regions; }
   std::int64_t countBytes() const { return totalBytes; }
+  /// Bytes of every descriptor; 0 if they differ, or there are none.
+  std::int64_t getEqualBytes() const { return equalBytes; }
 
   /// Descriptors first .. first + count - 1: addresses and lengths. Writes
-  /// `count` elements of each array; allocates nothing.
+  /// `count` elements of each array; allocates nothing. `bytes` may be null: a
+  /// third less to write, for a caller that keeps lengths of equal descriptors.
   void fill(std::int64_t first, std::int64_t count, std::uint64_t *source,
             std::uint64_t *target, std::uint64_t *bytes) const;
+
+  /// The same for descriptors of one batch, the first `from` of which are left
+  /// out.
+  void fill(const Batch &batch, std::int64_t from, std::int64_t count,
+            std::uint64_t *source, std::uint64_t *target,
+            std::uint64_t *bytes) const;
 
   /// The same as two arrays of `count` rows: address, bytes, device.
   void fillRows(std::int64_t first, std::int64_t count,
@@ -155,12 +165,16 @@ private:
                          const Visit &visit);
   template <typename Sink>
   void fillRange(std::int64_t first, std::int64_t count, Sink sink) const;
+  /// From a section on that begins no later than `first`.
+  template <typename Sink>
+  void fillFrom(std::size_t section, std::int64_t first, std::int64_t count,
+                Sink sink) const;
 
   std::vector<List> lists;
   std::vector<Section> sections;
   std::vector<Batch> batches;
   std::vector<Part> parts;
-  std::int64_t descriptors = 0, regions = 0, totalBytes = 0;
+  std::int64_t descriptors = 0, regions = 0, totalBytes = 0, equalBytes = 0;
 };
 
 template <typename Visit>

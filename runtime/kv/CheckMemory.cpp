@@ -1,5 +1,6 @@
 #include "kv/CheckMemory.h"
 
+#include "kv/PageKernels.h"
 #include "plan/Error.h"
 
 #include <algorithm>
@@ -112,25 +113,18 @@ std::int64_t checkTable(const char *who, int rank, const std::string &name,
   std::int64_t limit = poolPages > 0 ? poolPages : std::int64_t(1) << 31;
   limit = std::min(limit, kLargestOffset / pageBytes);
   // All at once first: what is right is what has to be fast.
-  std::int32_t least = table.pages[0], largest = table.pages[0];
-  std::int32_t falls = 0; // a number of this width, for the sake of vectors
-  for (std::int64_t i = 1; i < used; ++i) {
-    std::int32_t page = table.pages[i];
-    falls |= table.pages[i - 1] >= page ? 1 : 0;
-    least = std::min(least, page);
-    largest = std::max(largest, page);
-  }
-  if (least < 0 || largest >= limit)
+  PageRange range = findRange(table.pages, used);
+  if (range.least < 0 || range.largest >= limit)
     for (std::int64_t i = 0; i < used; ++i)
       if (table.pages[i] < 0 || table.pages[i] >= limit)
         say("entry ", i, " is page ", table.pages[i], "; 0 to ", limit - 1,
             " are expected");
-  if (falls)
-    if (auto [first, again] = findRepeated(table.pages, used, largest);
+  if (!range.isAscending)
+    if (auto [first, again] = findRepeated(table.pages, used, range.largest);
         again >= 0)
       say("page ", table.pages[again], " stands at entry ", first,
           " and again at ", again);
-  return largest;
+  return range.largest;
 }
 
 void checkAddress(const char *who, std::uint64_t base, std::int64_t pageBytes,

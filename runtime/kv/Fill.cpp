@@ -10,7 +10,7 @@ namespace layline::kv {
 
 namespace {
 
-/// Three arrays.
+/// Three arrays; `bytes` may be null.
 struct ArraySink {
   const FillKernels &kernels;
   std::uint64_t *source, *target, *bytes;
@@ -18,7 +18,8 @@ struct ArraySink {
   void add(const BlockRun &run) {
     kernels.writeSteps(source, run.source, run.sourceStep, run.count);
     kernels.writeSteps(target, run.target, run.targetStep, run.count);
-    kernels.writeSteps(bytes, run.bytes, 0, run.count);
+    if (bytes)
+      kernels.writeSteps(bytes, run.bytes, 0, run.count);
     advance(run.count);
   }
   /// At offsets from `from`; `lengths` may be null if all are `from.bytes`.
@@ -26,9 +27,9 @@ struct ArraySink {
                   const std::int64_t *targets, const std::int64_t *lengths) {
     kernels.writeOffsets(source, from.source, sources, from.count);
     kernels.writeOffsets(target, from.target, targets, from.count);
-    if (lengths)
+    if (bytes && lengths)
       kernels.writeOffsets(bytes, 0, lengths, from.count);
-    else
+    else if (bytes)
       kernels.writeSteps(bytes, from.bytes, 0, from.count);
     advance(from.count);
   }
@@ -37,7 +38,8 @@ private:
   void advance(std::int64_t count) {
     source += count;
     target += count;
-    bytes += count;
+    if (bytes)
+      bytes += count;
   }
 };
 
@@ -77,10 +79,16 @@ void Binding::fillRange(std::int64_t first, std::int64_t count,
   if (first < 0 || count < 0 || count > descriptors - first)
     runtime::fail(LAYLINE_BAD_ARGUMENT, count, " descriptors from number ",
                   first, " on are asked for; there are ", descriptors);
-  if (count == 0)
-    return;
-  std::size_t number = findSection(&Section::first, first);
+  if (count > 0)
+    fillFrom(findSection(&Section::first, first), first, count, sink);
+}
+
+template <typename Sink>
+void Binding::fillFrom(std::size_t number, std::int64_t first,
+                       std::int64_t count, Sink sink) const {
   std::int64_t from = first - sections[number].first;
+  for (; from >= lists[sections[number].list].descriptors; ++number)
+    from -= lists[sections[number].list].descriptors;
   for (; count > 0; ++number, from = 0) {
     const Section &section = sections[number];
     const List &list = lists[section.list];
@@ -105,8 +113,18 @@ void Binding::fillRange(std::int64_t first, std::int64_t count,
 void Binding::fill(std::int64_t first, std::int64_t count,
                    std::uint64_t *source, std::uint64_t *target,
                    std::uint64_t *bytes) const {
-  const FillKernels &kernels = getFillKernels(24 * count);
+  const FillKernels &kernels = getFillKernels((bytes ? 24 : 16) * count);
   fillRange(first, count, ArraySink{kernels, source, target, bytes});
+  kernels.finish();
+}
+
+void Binding::fill(const Batch &batch, std::int64_t from, std::int64_t count,
+                   std::uint64_t *source, std::uint64_t *target,
+                   std::uint64_t *bytes) const {
+  const FillKernels &kernels = getFillKernels((bytes ? 24 : 16) * count);
+  if (count > 0)
+    fillFrom(batch.section, batch.first + from, count,
+             ArraySink{kernels, source, target, bytes});
   kernels.finish();
 }
 

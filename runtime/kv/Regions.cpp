@@ -1,5 +1,7 @@
 #include "kv/Regions.h"
 
+#include "kv/PageKernels.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +12,9 @@ namespace {
 /// Joins what is appended to the region before it where that stays a region.
 class RegionList {
 public:
-  explicit RegionList(bool joinsBlocks) : joinsBlocks(joinsBlocks) {}
+  explicit RegionList(bool joinsBlocks) : joinsBlocks(joinsBlocks) {
+    regions.reserve(64); // a small request is not worth growing for
+  }
 
   void add(Region region) {
     // Blocks without a gap on either side are one block.
@@ -102,36 +106,60 @@ struct Walk {
   }
 };
 
-/// A slot of a side, and those `step` behind it, without dividing at each.
+/// A slot of a side, and `count` - 1 more, each `step` behind the one before,
+/// without dividing at each.
 class SlotWalk {
 public:
-  SlotWalk(const Place &place, std::int64_t slot, std::int64_t step)
+  /// `joinsPages`: what lies in one page and at the begin of the next is taken
+  /// together where that is at equal steps.
+  SlotWalk(const Place &place, std::int64_t slot, std::int64_t step,
+           std::int64_t count, bool joinsPages)
       : place(place), step(step), page(slot / place.pageTokens),
-        inPage(slot % place.pageTokens) {}
+        inRun(slot % place.pageTokens),
+        end((slot + (count - 1) * step) / place.pageTokens + 1),
+        joinsPages(joinsPages && place.plane->tokenStride * place.pageTokens ==
+                                     place.plane->pageBytes) {
+    findRun();
+  }
 
   std::int64_t getOffset() const {
     return place.table.pages[page] * place.plane->pageBytes +
-           place.plane->offset + inPage * place.plane->tokenStride +
+           place.plane->offset + inRun * place.plane->tokenStride +
            place.head * place.plane->headStride;
   }
-  /// Slots of the page from this one on.
-  std::int64_t countInPage() const {
-    std::int64_t left = place.pageTokens - inPage;
+  /// Slots from this one on that are apart by equal bytes.
+  std::int64_t countInRun() const {
+    std::int64_t left = runSlots - inRun;
     return step == 1 ? left : (left - 1) / step + 1;
   }
   void advance(std::int64_t count) {
-    inPage += count * step;
-    if (inPage < place.pageTokens)
+    inRun += count * step;
+    if (inRun < runSlots)
       return;
-    std::int64_t pages =
-        inPage < 2 * place.pageTokens ? 1 : inPage / place.pageTokens;
+    // Most runs are left for the page behind them.
+    std::int64_t pages = runSlots / place.pageTokens;
+    if (inRun >= runSlots + place.pageTokens)
+      pages = inRun / place.pageTokens;
     page += pages;
-    inPage -= pages * place.pageTokens;
+    inRun -= pages * place.pageTokens;
+    if (page < end)
+      findRun();
   }
 
 private:
+  /// Pages from this one on that follow one another.
+  void findRun() {
+    const std::int32_t *pages = place.table.pages + page;
+    runSlots = joinsPages
+                   ? countRun(pages, pages, end - page) * place.pageTokens
+                   : place.pageTokens;
+  }
+
   const Place &place;
-  std::int64_t step, page, inPage;
+  std::int64_t step, page, inRun;
+  std::int64_t end; ///< behind the page of the last slot
+  std::int64_t runSlots = 0;
+  bool joinsPages;
 };
 
 class RegionFinder {
@@ -191,12 +219,14 @@ private:
   void addSlots(std::int64_t sourceSlot, std::int64_t sourceStep,
                 std::int64_t targetSlot, std::int64_t targetStep,
                 std::int64_t count) {
-    SlotWalk from(source.place, sourceSlot, sourceStep);
-    SlotWalk to(target.place, targetSlot, targetStep);
+    // Heads apart are walked page by page: that is their order.
+    bool joinsPages = blockHeads == heads;
+    SlotWalk from(source.place, sourceSlot, sourceStep, count, joinsPages);
+    SlotWalk to(target.place, targetSlot, targetStep, count, joinsPages);
     Region region;
     region.bytes = blockHeads * headBytes;
     while (count > 0) {
-      region.inner = std::min({count, from.countInPage(), to.countInPage()});
+      region.inner = std::min({count, from.countInRun(), to.countInRun()});
       region.source = from.getOffset();
       region.target = to.getOffset();
       region.sourceStep = sourceStep * source.place.plane->tokenStride;
@@ -219,14 +249,10 @@ private:
     const std::int32_t *into = target.place.table.pages + to;
     std::int64_t bytes = source.place.plane->pageBytes, count = end - begin;
     for (std::int64_t i = 0, length; i < count; i += length) {
-      std::int64_t a = from[i], b = into[i];
-      length = 1;
-      while (i + length < count && from[i + length] == a + length &&
-             into[i + length] == b + length)
-        ++length;
+      length = countRun(from + i, into + i, count - i);
       Region region;
-      region.source = a * bytes;
-      region.target = b * bytes;
+      region.source = from[i] * bytes;
+      region.target = into[i] * bytes;
       region.bytes = length * bytes;
       list.add(region);
     }

@@ -16,6 +16,7 @@ system keeps libraries. Failures of the library raise Error with its text.
 """
 
 import ctypes
+import functools
 import os
 from collections import namedtuple
 from ctypes import (
@@ -98,10 +99,23 @@ class _TransferInfo(Structure):
                 ("batches_by_layer", c_int32), ("with_last_chunk", c_int32)]
 
 
-class _Request(Structure):
-    _fields_ = [("size", c_size_t), ("tokens", c_int64),
-                ("chunk_begin", c_int64), ("chunk_end", c_int64),
-                ("is_last", c_int32), ("prefix", c_int64), ("room", c_int64)]
+class Request(Structure):
+    """What is known of a request when a plan is bound. Counts of tokens; the
+    chunk is [begin, end), the whole request unless it is given."""
+
+    # layline_kv_request itself: nothing is converted when a plan is bound.
+    _fields_ = [("_size", c_size_t), ("tokens", c_int64), ("begin", c_int64),
+                ("end", c_int64), ("is_last", c_int32), ("prefix", c_int64),
+                ("room", c_int64)]
+
+    def __init__(self, tokens, begin=0, end=None, is_last=None, prefix=0,
+                 room=0):
+        if end is None:
+            end = tokens
+        if is_last is None:
+            is_last = end == tokens
+        super().__init__(ctypes.sizeof(Request), tokens, begin, end,
+                         int(is_last), prefix, room)
 
 
 class _Memory(Structure):
@@ -151,11 +165,12 @@ _FUNCTIONS = {
     "plan_transfer": [c_void_p, c_int64, POINTER(_TransferInfo)],
     "plan_responders": [c_void_p, c_int64, c_void_p, c_int64,
                         POINTER(c_int64)],
-    "plan_pages": [c_void_p, POINTER(_Request), c_int, c_int64, c_int64,
+    "plan_pages": [c_void_p, POINTER(Request), c_int, c_int64, c_int64,
                    POINTER(c_int64)],
-    "bind": [c_void_p, POINTER(_Request), c_int64, c_int64, POINTER(_Memory),
+    "bind": [c_void_p, POINTER(Request), c_int64, c_int64, POINTER(_Memory),
              POINTER(_Memory), POINTER(c_void_p)],
     "binding_counts": [c_void_p, POINTER(_Counts)],
+    "binding_equal_bytes": [c_void_p, POINTER(c_int64)],
     "binding_batches": [c_void_p, c_int64, c_int64, c_void_p],
     "binding_part": [c_void_p, c_int64, POINTER(_Part)],
     "fill": [c_void_p, c_int64, c_int64, c_void_p, c_void_p, c_void_p,
@@ -177,6 +192,7 @@ _FUNCTIONS = {
 _U8, _I32, _U64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.uint64)
 _library = None
 _functions = {}  # by name, without "layline_kv_"
+_destroy = {}  # by kind of handle
 
 
 def _get_library():
@@ -205,6 +221,7 @@ def _get_library():
         destroy = getattr(library, f"layline_kv_{handle}_destroy")
         destroy.argtypes = [c_void_p]
         destroy.restype = None
+        _destroy[handle] = destroy
     _library = library
     return library
 
@@ -224,8 +241,15 @@ def _ask(function, result, *arguments):
     return result
 
 
-def _expect(array, dtype, what, shape=None):
+def _is_usable(array, dtype):
     """An array that the library can use where it lies."""
+    return (isinstance(array, np.ndarray)
+            and (array.dtype is dtype or array.dtype == dtype)
+            and array.flags.c_contiguous)
+
+
+def _expect(array, dtype, what, shape=None):
+    """The array, if the library can use it."""
     if not isinstance(array, np.ndarray) or array.dtype != dtype:
         found = getattr(array, "dtype", type(array).__name__)
         raise TypeError(f"{what}: is {found}; a numpy array of "
@@ -256,15 +280,17 @@ class _Handle:
     """Owns a handle of the library."""
 
     _kind = None  # of layline_kv_<kind>_destroy
+    _handle = None
 
     def __init__(self, handle):
-        self._handle = c_void_p(handle)
+        self._handle = handle
 
     def close(self):
         """Frees it now; afterwards it cannot be used."""
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle and _library is not None:
-            getattr(_library, f"layline_kv_{self._kind}_destroy")(handle)
+        handle, self._handle = self._handle, None
+        # At the end of a program modules are gone before what they made.
+        if handle and _destroy:
+            _destroy[self._kind](handle)
 
     def __del__(self):
         self.close()
@@ -279,22 +305,6 @@ class _Handle:
         if self._handle is None:
             raise ValueError(f"the {self._kind} is closed")
         return self._handle
-
-
-class Request:
-    """What is known of a request when a plan is bound. Counts of tokens; the
-    chunk is [begin, end), the whole request unless it is given."""
-
-    def __init__(self, tokens, begin=0, end=None, is_last=None, prefix=0,
-                 room=0):
-        self.tokens, self.begin = tokens, begin
-        self.end = tokens if end is None else end
-        self.is_last = self.end == tokens if is_last is None else is_last
-        self.prefix, self.room = prefix, room
-
-    def _struct(self):
-        return _Request(ctypes.sizeof(_Request), self.tokens, self.begin,
-                        self.end, int(self.is_last), self.prefix, self.room)
 
 
 class Memory:
@@ -335,7 +345,8 @@ class Memory:
                              f"{len(self._lengths)} are expected")
         self.tables = tuple(tables)  # they stay alive as long as their addresses
         for i, table in enumerate(self.tables):
-            _expect(table, _I32, f"tables[{i}]")
+            if not _is_usable(table, _I32):
+                _expect(table, _I32, f"tables[{i}]")
             self._addresses[i] = _address(table)
             self._lengths[i] = table.size
 
@@ -375,7 +386,7 @@ class Side:
     def pages(self, request, rank, table=0):
         """How many pages of a table the rank needs for all of the request."""
         return _ask("plan_pages", c_int64(), self._plan._use(),
-                    byref(request._struct()), self._side, rank, table).value
+                    byref(request), self._side, rank, table).value
 
 
 class Plan(_Handle):
@@ -447,9 +458,8 @@ class Plan(_Handle):
         """What rank `source` sends to rank `target` for a chunk of a
         request."""
         return Binding(_ask(
-            "bind", c_void_p(), self._use(), byref(request._struct()), source,
-            target, byref(source_memory._struct),
-            byref(target_memory._struct)).value)
+            "bind", c_void_p(), self._use(), byref(request), source, target,
+            byref(source_memory._struct), byref(target_memory._struct)).value)
 
 
 class Binding(_Handle):
@@ -458,12 +468,24 @@ class Binding(_Handle):
 
     _kind = "binding"
 
-    def __init__(self, handle):
-        super().__init__(handle)
-        counts = _ask("binding_counts", _Counts(), self._use())
-        self.descriptors, self.bytes = counts.descriptors, counts.bytes
-        self._regions, self._batches = counts.regions, counts.batches
-        self._parts = counts.parts
+    # Asked for by those who want to know.
+    @functools.cached_property
+    def _counts(self):
+        return _ask("binding_counts", _Counts(), self._use())
+
+    @property
+    def descriptors(self):
+        return self._counts.descriptors
+
+    @property
+    def bytes(self):
+        """Of all descriptors."""
+        return self._counts.bytes
+
+    @property
+    def equal_bytes(self):
+        """Bytes of every descriptor; 0 if they differ, or there are none."""
+        return _ask("binding_equal_bytes", c_int64(), self._use()).value
 
     def _count(self, first, count):
         return self.descriptors - first if count is None else count
@@ -471,16 +493,18 @@ class Binding(_Handle):
     def fill(self, first=0, count=None, out=None, threads=1):
         """Descriptors first .. first + count - 1 (all) as three uint64 arrays:
         source addresses, target addresses, bytes. `out`: three arrays to be
-        written; `threads`: at most so many, 0: one per processor."""
+        written, of which the last may be None where all descriptors have
+        `equal_bytes`; `threads`: at most so many, 0: one per processor."""
         count = self._count(first, count)
         if out is None:
             out = tuple(np.empty(max(count, 0), np.uint64) for _ in range(3))
         else:
-            for array in out:
+            for array in out[:2] if out[2] is None else out:
                 _expect_out(array, _U64, "out", (count,))
         source, target, length = out
         _call("fill", self._use(), first, count, _address(source),
-              _address(target), _address(length), threads)
+              _address(target), None if length is None else _address(length),
+              threads)
         return source, target, length
 
     def fill_rows(self, first=0, count=None, source_device=0, target_device=0,
@@ -500,13 +524,13 @@ class Binding(_Handle):
 
     def regions(self):
         """Strided regions, an array of REGION; few, however many tokens."""
-        regions = np.empty(self._regions, REGION)
+        regions = np.empty(self._counts.regions, REGION)
         _call("regions", self._use(), 0, regions.size, _address(regions))
         return regions
 
     def batches(self):
         """What the engine gets call by call, an array of BATCH."""
-        batches = np.empty(self._batches, BATCH)
+        batches = np.empty(self._counts.batches, BATCH)
         _call("binding_batches", self._use(), 0, batches.size,
               _address(batches))
         return batches
@@ -515,7 +539,7 @@ class Binding(_Handle):
         """The transfers: which descriptors and batches are of each, and where it
         packs."""
         parts = []
-        for i in range(self._parts):
+        for i in range(self._counts.parts):
             part = _ask("binding_part", _Part(), self._use(), i)
             parts.append(Part(part.first, part.descriptors, part.first_batch,
                               part.batches, PACKING[part.packing],

@@ -84,6 +84,11 @@ def check_seed_pair():
     out = tuple(np.zeros(500, np.uint64) for _ in range(3))
     binding.fill(700, 500, out)
     expect((out[0] == want_source[700:1200]).all(), "a range, into arrays")
+    expect(binding.equal_bytes == 256, "all of one length")
+    bare = tuple(np.zeros(98304, np.uint64) for _ in range(2))
+    binding.fill(out=(*bare, None))
+    expect((bare[0] == want_source).all() and (bare[1] == want_target).all(),
+           "addresses without lengths")
     rows = binding.fill_rows(source_device=1, target_device=2)
     expect((rows[0][:, 0] == want_source).all() and (rows[0][:, 1] == 256).all()
            and (rows[0][:, 2] == 1).all()

@@ -232,6 +232,10 @@ typedef struct layline_kv_counts {
 LAYLINE_KV_API layline_status layline_kv_binding_counts(
     const layline_kv_binding *binding, layline_kv_counts *counts);
 
+/* Bytes of every descriptor; 0 if they differ, or there are none. */
+LAYLINE_KV_API layline_status layline_kv_binding_equal_bytes(
+    const layline_kv_binding *binding, int64_t *bytes);
+
 /* What an engine is given in one call: descriptors [first, first +
  * descriptors). Batches follow one another without a gap. */
 typedef struct layline_kv_batch {
@@ -261,7 +265,9 @@ LAYLINE_KV_API layline_status layline_kv_binding_part(
 
 /* Writes descriptors [first, first + count) to three arrays of `count`. Up to
  * `threads` threads share the work, where it is enough for them; 0: one per
- * processor. Nothing is allocated but threads. */
+ * processor. Nothing is allocated but threads. `bytes` may be null where all
+ * have the same length (layline_kv_binding_equal_bytes), which a caller need not
+ * have written again for each request: writing is most of the time. */
 LAYLINE_KV_API layline_status layline_kv_fill(const layline_kv_binding *binding,
                                               int64_t first, int64_t count,
                                               uint64_t *source,

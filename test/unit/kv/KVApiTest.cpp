@@ -304,6 +304,52 @@ TEST_CASE("kv api: batches through a callback") {
   CHECK(seen.calls == 6);
 }
 
+TEST_CASE("kv api: lengths may be left out where all are equal") {
+  PlanHandle seed =
+      load(makeQwenPlan("tp1,cp4", "tp4,page64", Profile::SGLangCompat));
+  Memory from(seed.get(), LAYLINE_KV_SOURCE, 0, makePages(64, 3), 1ull << 40);
+  Memory to(seed.get(), LAYLINE_KV_TARGET, 0, makePages(64, 11), 1ull << 45);
+  BindingHandle equal = bind(seed.get(), makeRequest(4096), 0, 0, from, to);
+  std::int64_t bytes = -1;
+  OK(layline_kv_binding_equal_bytes(equal.get(), &bytes));
+  CHECK(bytes == 256);
+  Triples all = fill(equal.get()), bare(all.source.size());
+  for (std::int32_t threads : {1, 3}) {
+    OK(layline_kv_fill(equal.get(), 0, std::int64_t(all.source.size()),
+                       bare.source.data(), bare.target.data(), nullptr,
+                       threads));
+    CHECK(bare.source == all.source);
+    CHECK(bare.target == all.target);
+  }
+
+  // Pages 4 and 5 are one block, the others by themselves.
+  PlanHandle pages =
+      load(makeQwenPlan("tp1,page64", "tp1,page64", Profile::Optimised));
+  Memory a(pages.get(), LAYLINE_KV_SOURCE, 0, {4, 5, 9, 2}, 1ull << 40);
+  Memory b(pages.get(), LAYLINE_KV_TARGET, 0, {1, 2, 0, 5}, 1ull << 45);
+  BindingHandle mixed = bind(pages.get(), makeRequest(256), 0, 0, a, b);
+  OK(layline_kv_binding_equal_bytes(mixed.get(), &bytes));
+  CHECK(bytes == 0);
+  Triples expected = fill(mixed.get()), visited(0);
+  CHECK(expected.bytes[0] == 2 * expected.bytes[1]);
+  auto collect = [](void *context, const layline_kv_batch *, std::int64_t,
+                    std::int64_t count, const std::uint64_t *source,
+                    const std::uint64_t *target, const std::uint64_t *length) {
+    Triples &own = *static_cast<Triples *>(context);
+    own.source.insert(own.source.end(), source, source + count);
+    own.target.insert(own.target.end(), target, target + count);
+    own.bytes.insert(own.bytes.end(), length, length + count);
+    return 0;
+  };
+  OK(layline_kv_for_each_batch(mixed.get(), 5, 1, collect, &visited));
+  CHECK(visited == expected);
+  std::uint64_t word = 0;
+  CHECK(errorOf(layline_kv_fill(mixed.get(), 0, 1, &word, &word, nullptr, 1),
+                LAYLINE_BAD_ARGUMENT) ==
+        "the array of lengths is null, but the descriptors have different "
+        "lengths; an array is expected");
+}
+
 TEST_CASE("kv api: small blocks packed, sent as large ones") {
   PlanHandle plan =
       load(makeQwenPlan("tp1,page8", "tp4,page16", Profile::Optimised));
