@@ -106,6 +106,9 @@ bool PoolEmitter::findTokens() {
   case TokenPart::Kind::Contiguous:
     kind = DealKind::Contiguous;
     break;
+  case TokenPart::Kind::PageNumber:
+    kind = DealKind::PageNumber;
+    break;
   case TokenPart::Kind::Zigzag:
     kind = DealKind::Zigzag;
     break;
@@ -233,6 +236,7 @@ static TokensAttr getTokensAttr(MLIRContext *context, const TokenPart &part) {
   TokensKind kind = TokensKind::Whole;
   switch (part.kind) {
   case TokenPart::Kind::Whole:
+  case TokenPart::Kind::PageNumber: // of no share (kv/CheckPlan.h)
     break;
   case TokenPart::Kind::Contiguous:
     kind = TokensKind::Contiguous;

@@ -105,7 +105,8 @@ static void printDeal(AsmPrinter &printer, DealAttr deal) {
 static DealAttr parseDeal(AsmParser &parser) {
   FailureOr<DealKind> kind =
       parseEnum<DealKind>(parser, symbolizeDealKind,
-                          "whole, contiguous, zigzag, cyclic or page_striped");
+                          "whole, contiguous, zigzag, cyclic, page_striped or "
+                          "page_number");
   if (failed(kind))
     return {};
   std::string axis;
@@ -149,6 +150,9 @@ LogicalResult DealAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << " neighbours, expected at least 1";
   if (unit < 1)
     return emitError() << "runs of " << unit << " tokens, expected at least 1";
+  if (kind == DealKind::PageNumber && unit != 1)
+    return emitError() << "page numbers in runs of " << unit
+                       << ", expected none";
   if (kind == DealKind::PageStriped && unit != 1)
     return emitError() << "pages in runs of " << unit
                        << ", expected 'cyclic' with that many tokens";

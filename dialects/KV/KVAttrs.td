@@ -79,14 +79,17 @@ def KV_DealKind : KV_Enum<"DealKind", "How tokens are dealt out to the ranks of 
   I32EnumAttrCase<"Contiguous", 1, "contiguous">,
   I32EnumAttrCase<"Zigzag", 2, "zigzag">,
   I32EnumAttrCase<"Cyclic", 3, "cyclic">,
-  I32EnumAttrCase<"PageStriped", 4, "page_striped">]>;
+  I32EnumAttrCase<"PageStriped", 4, "page_striped">,
+  I32EnumAttrCase<"PageNumber", 5, "page_number">]>;
 
 def KV_DealAttr : AttrDef<KV_Dialect, "Deal"> {
   let mnemonic = "deal";
   let summary = "How tokens are dealt out to the ranks of an axis.";
   let description = [{
     As `#kv.tokens`, of which rank k of the axis has part k. `page_striped` is
-    `cyclic` by pages of the pool. `by g`: over g neighbours of the axis, again
+    `cyclic` by pages of the pool. `page_number` deals out pages by the numbers
+    in the page table, which all ranks of a group share: rank k of p keeps page n
+    as its page n / p if n mod p is k. `by g`: over g neighbours of the axis, again
     and again (decode context parallelism inside a tp group).
 
     Example:
@@ -97,11 +100,12 @@ def KV_DealAttr : AttrDef<KV_Dialect, "Deal"> {
     #kv.deal<cyclic "cp" x 16>
     #kv.deal<cyclic "tp" by 4>
     #kv.deal<page_striped "cp">
+    #kv.deal<page_number "cp">
     ```
 
     Constraints:
     * all but `whole` name an axis.
-    * runs have at least one token; `page_striped` names none.
+    * runs have at least one token; `page_striped` and `page_number` name none.
   }];
   let parameters = (ins "DealKind":$kind, OptionalParameter<"::mlir::StringAttr">:$axis,
                         "int64_t":$group, "int64_t":$unit);

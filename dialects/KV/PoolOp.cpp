@@ -107,6 +107,9 @@ static TokenPart getPart(PoolOp pool, DealAttr deal, const Rank &rank) {
   case DealKind::Contiguous:
     part.kind = TokenPart::Kind::Contiguous;
     break;
+  case DealKind::PageNumber:
+    part.kind = TokenPart::Kind::PageNumber;
+    break;
   case DealKind::Zigzag:
     part.kind = TokenPart::Kind::Zigzag;
     break;

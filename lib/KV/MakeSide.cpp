@@ -182,8 +182,12 @@ TokenPart SideMaker::makeTokens(std::int64_t cp, std::int64_t tp) const {
   case Residency::Layers:
     return {};
   case Residency::Pages:
-    part.kind = TokenPart::Kind::Cyclic;
-    part.unit = spec.pageTokens;
+  case Residency::Numbers:
+    part.kind = TokenPart::Kind::PageNumber;
+    if (spec.residency == Residency::Pages) {
+      part.kind = TokenPart::Kind::Cyclic;
+      part.unit = spec.pageTokens;
+    }
     if (spec.cp == 1) {
       part.parts = spec.tp;
       part.index = tp;
@@ -236,10 +240,14 @@ Side SideMaker::make() {
   side.headParts = splitRanks();
   stages = divide(model.layers, spec.pp, spec.stageLayers,
                   "layout '" + spec.text + "': stages");
-  if (spec.residency == Residency::Pages && spec.cp == 1 && !model.isLatent())
+  bool isByNumber = spec.residency == Residency::Numbers;
+  if ((isByNumber || spec.residency == Residency::Pages) && spec.cp == 1 &&
+      !model.isLatent())
     fail(LAYLINE_REFUSED_FEATURE, "layout '", spec.text,
          "': pages are divided among tp ranks, but each of them keeps heads of "
-         "its own; pagesplit with cpN is expected for attention over heads");
+         "its own; ",
+         isByNumber ? "pagenumber" : "pagesplit",
+         " with cpN is expected for attention over heads");
   addBuffers();
   for (std::int64_t pp = 0; pp < spec.pp; ++pp)
     for (std::int64_t cp = 0; cp < spec.cp; ++cp)

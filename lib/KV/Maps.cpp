@@ -152,6 +152,11 @@ void Finder::find(int plane, std::int64_t layer, std::int64_t token,
   Origin origin;
   origin.plane = entry.name;
   origin.targetPage = pages.getMemory().tables[table].pages[slot / size];
+  if (!entry.isState && to.tokens.kind == TokenPart::Kind::PageNumber) {
+    if (origin.targetPage % to.tokens.parts != to.tokens.index)
+      return; // another rank's
+    origin.targetPage /= to.tokens.parts;
+  }
   origin.targetSlot = slot % size;
   origin.targetByte = place.offset + origin.targetSlot * place.tokenStride +
                       (head - heads.begin) * place.headStride;

@@ -35,7 +35,10 @@ private:
   void check() const;
   void checkStages() const;
   bool isOwned() const { return source.residency == Residency::Layers; }
-  bool isSharded() const { return source.residency == Residency::Pages; }
+  bool isSharded() const {
+    return source.residency == Residency::Pages ||
+           source.residency == Residency::Numbers;
+  }
   /// Heads have to be cut out of rows.
   bool slices() const { return !model.isLatent() && source.tp != target.tp; }
   bool asksAllContexts() const {
@@ -103,7 +106,8 @@ void CompatPlanner::check() const {
       refuse("layersplit with senders other than all owners");
   }
   if (isSharded() && (target.dcp > 1 || source.pageTokens == 1))
-    refuse("pagesplit with dcp or with pages of one token");
+    refuse("pages divided among ranks (pagesplit, pagenumber) with dcp or with "
+           "pages of one token");
   bool hasStates = false, hasWindows = false;
   for (const Plane &plane : plan.planes) {
     hasStates |= plane.isState;

@@ -17,7 +17,8 @@ static Json toJson(const TokenPart &part) {
     return result;
   result["parts"] = part.parts;
   result["index"] = part.index;
-  if (part.kind == TokenPart::Kind::Room)
+  if (part.kind == TokenPart::Kind::Room ||
+      part.kind == TokenPart::Kind::PageNumber)
     return result;
   result["unit"] = part.unit;
   result["of"] = getName(kTokenPartDomains, part.of);
@@ -150,7 +151,10 @@ std::string Printer::print() {
   open('{');
   field(2, "format", kFormat);
   field(2, "version", kVersion);
-  field(2, "features", Json::array());
+  Json features = Json::array();
+  if (usesPageNumbers(plan))
+    features.push_back(kPageNumberFeature);
+  field(2, "features", features);
   field(2, "model", plan.model);
   field(2, "profile", plan.profile);
   list(2, "planes", plan.planes,

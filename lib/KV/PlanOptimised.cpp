@@ -99,6 +99,7 @@ bool OptimisedPlanner::isSplitByPages(int plane, const Rank &from,
                                       const Rank &to) const {
   auto keepsPages = [](const Side &side, const TokenPart &part) {
     return part.kind == TokenPart::Kind::Whole ||
+           part.kind == TokenPart::Kind::PageNumber ||
            (part.kind == TokenPart::Kind::Cyclic &&
             part.unit % side.pageTokens == 0);
   };

@@ -80,6 +80,7 @@ private:
     switch (part.kind) {
     case TokenPart::Kind::Whole:
     case TokenPart::Kind::Room:
+    case TokenPart::Kind::PageNumber: // the page table says
       return true;
     case TokenPart::Kind::Cyclic:
       return item % part.parts == part.index;
@@ -108,7 +109,12 @@ RankPool::RankPool(const Side &side, const Rank &rank, std::int64_t tokens,
     PoolPages made = makePages(
         name == "state" ? 1 : (tokens + side.pageTokens - 1) / side.pageTokens);
     pages.push_back(std::move(made.pages));
-    poolPages.push_back(made.poolPages);
+    std::int64_t parts =
+        name != "state" && rank.tokens.kind == TokenPart::Kind::PageNumber
+            ? rank.tokens.parts
+            : 1;
+    poolPages.push_back((made.poolPages + parts - 1) / parts);
+    firstPages.push_back(0);
   }
   for (std::size_t i = 0; i < side.buffers.size(); ++i)
     for (std::int64_t layer : rank.layers[i]) {
@@ -134,9 +140,11 @@ RankMemory RankPool::getMemory() const {
   RankMemory result;
   result.buffers = addresses.data();
   result.bufferCount = static_cast<std::int64_t>(addresses.size());
-  for (const std::vector<std::int32_t> &table : pages)
+  for (std::size_t i = 0; i < pages.size(); ++i)
     result.tables.push_back(
-        {table.data(), static_cast<std::int64_t>(table.size())});
+        {pages[i].data() + firstPages[i],
+         static_cast<std::int64_t>(pages[i].size()) - firstPages[i],
+         firstPages[i]});
   result.poolPages = poolPages;
   return result;
 }
@@ -163,12 +171,19 @@ void layline::kv::forEachItem(
           continue;
         std::int64_t size = plane.isState ? 1 : side.pageTokens;
         std::int64_t page = pool.getPages()[table][slot / size];
+        if (!plane.isState && rank.tokens.kind == TokenPart::Kind::PageNumber) {
+          if (page % rank.tokens.parts != rank.tokens.index)
+            continue;
+          page /= rank.tokens.parts;
+        }
         for (std::int64_t head = heads.begin; head < heads.end; ++head) {
           PoolItem item;
           item.plane = number;
           item.layer = layer;
           item.head = head;
           item.token = token;
+          item.table = table;
+          item.entry = slot / size;
           item.buffer = static_cast<std::size_t>(ordinal);
           item.byte =
               static_cast<std::size_t>(page * place.pageBytes + place.offset +
@@ -196,4 +211,26 @@ bool layline::kv::isNeeded(const Plane &plane, const PoolItem &item,
   if (!plane.isState && item.token < prefix)
     return false;
   return !plane.window || item.token >= tokens - plane.window;
+}
+
+std::vector<std::int64_t>
+layline::kv::findFirstEntries(const Plan &plan, const Side &side,
+                              const Rank &rank, const RankPool &pool,
+                              std::int64_t tokens, std::int64_t prefix) {
+  std::vector<std::int64_t> entries;
+  for (const std::vector<std::int32_t> &table : pool.getPages())
+    entries.push_back(static_cast<std::int64_t>(table.size()));
+  auto need = [&](const PoolItem &item) {
+    if (isNeeded(plan.planes[item.plane], item, tokens, prefix))
+      entries[item.table] = std::min(entries[item.table], item.entry);
+  };
+  if (rank.tokens.kind != TokenPart::Kind::PageNumber) {
+    forEachItem(plan, side, rank, pool, tokens, need);
+    return entries;
+  }
+  // The table is the group's, which has every token.
+  Rank group = rank;
+  group.tokens = {};
+  forEachItem(plan, side, group, pool, tokens, need);
+  return entries;
 }

@@ -80,6 +80,7 @@ void SpecParser::parsePart() {
   static const std::map<std::string, Residency> residencies = {
       {"layersplit", Residency::Layers},
       {"pagesplit", Residency::Pages},
+      {"pagenumber", Residency::Numbers},
       {"cpstore", Residency::Cyclic}}; // which one follows from the split
   static const std::set<std::string> types = {"bf16", "f16", "f32", "fp8"};
   std::string rest;
@@ -132,8 +133,8 @@ void SpecParser::parsePart() {
   } else {
     bad("is not known; tpN, cpN, ppN, ppA+B, dpN, dcpN, dcpN:I, pageN, nhd, "
         "hnd, bf16, f16, f32, fp8, zigzag, contiguous, interleave, "
-        "interleave:I, layersplit, owners=A+B, pagesplit or cpstore is "
-        "expected");
+        "interleave:I, layersplit, owners=A+B, pagesplit, pagenumber or "
+        "cpstore is expected");
   }
 }
 
@@ -156,7 +157,9 @@ SideSpec SpecParser::parse() {
     bad("has ", spec.countRanks(), " ranks; at most ", kMostRanks,
         " are expected");
   bool keepsParts = spec.residency != Residency::Gathered;
-  if (keepsParts && spec.cp == 1 && spec.residency != Residency::Pages)
+  bool splitsPages = spec.residency == Residency::Pages ||
+                     spec.residency == Residency::Numbers;
+  if (keepsParts && spec.cp == 1 && !splitsPages)
     bad("keeps parts over cp, but has no cp ranks; cpN with N above 1 is "
         "expected");
   if (!spec.ownerLayers.empty() &&

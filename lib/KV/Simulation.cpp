@@ -45,6 +45,8 @@ private:
   const Plan &plan;
   const SimulationOptions &options;
   std::mt19937_64 random;
+  /// By table, of ranks that keep pages by their numbers.
+  std::vector<PoolPages> sourceTables, targetTables;
   SimulationResult result;
   /// Of the target that is written to: how often each byte was.
   const RankPool *open = nullptr;
@@ -79,8 +81,20 @@ PoolPages Simulator::makePages(std::int64_t needed) {
 }
 
 RankPool Simulator::makePool(const Side &side, const Rank &rank) {
-  return RankPool(side, rank, options.tokens,
-                  [this](std::int64_t count) { return makePages(count); });
+  std::vector<PoolPages> &shared =
+      &side == &plan.source ? sourceTables : targetTables;
+  std::size_t table = 0;
+  RankPool pool(side, rank, options.tokens, [&](std::int64_t count) {
+    if (rank.tokens.kind != TokenPart::Kind::PageNumber)
+      return makePages(count);
+    if (table == shared.size())
+      shared.push_back(makePages(count));
+    return shared[table++];
+  });
+  if (options.omitsPrefixPages)
+    pool.setFirstPages(findFirstEntries(plan, side, rank, pool, options.tokens,
+                                        options.prefix));
+  return pool;
 }
 
 void Simulator::write(std::uint64_t source, std::uint64_t target,

@@ -9,12 +9,17 @@
 using namespace layline;
 using namespace layline::kv;
 
-std::optional<Atom> layline::kv::getAtom(const TokenPart &part) {
+std::optional<Atom> layline::kv::getAtom(const TokenPart &part,
+                                         DealTable table) {
   if (part.kind == TokenPart::Kind::Whole || part.parts == 1)
     return std::nullopt;
-  Atom atom{{part.kind, part.parts, part.unit, part.of}, part.index};
-  if (part.kind == TokenPart::Kind::Room) {
-    // Not about tokens.
+  Atom atom{{part.kind, part.parts, part.unit, part.of, DealTable::None},
+            part.index};
+  if (part.kind == TokenPart::Kind::PageNumber)
+    atom.deal.table = table;
+  if (part.kind == TokenPart::Kind::Room ||
+      part.kind == TokenPart::Kind::PageNumber) {
+    // Not about the numbers of tokens.
     atom.deal.unit = 1;
     atom.deal.of = TokenPart::Of::Request;
   }
@@ -101,6 +106,9 @@ Cases addAtom(Cases cases, const Unknowns &of, const Atom &atom) {
       system.addZero(of.room - atom.part - deal.parts * system.addVariable());
     return cases;
   }
+  // Any page may have any number: no arithmetic rules a token out.
+  if (deal.kind == TokenPart::Kind::PageNumber)
+    return cases;
   bool isChunk = deal.of == TokenPart::Of::Chunk;
   Form begin = isChunk ? of.chunkBegin : Form(0);
   Form end = isChunk ? of.chunkEnd : of.end;
@@ -114,6 +122,7 @@ Cases addAtom(Cases cases, const Unknowns &of, const Atom &atom) {
   switch (deal.kind) {
   case TokenPart::Kind::Whole:
   case TokenPart::Kind::Room:
+  case TokenPart::Kind::PageNumber:
     return cases;
   case TokenPart::Kind::Cyclic:
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -170,7 +179,7 @@ DealProver::findToken(const TokenDomain &domain,
         return std::nullopt;
       // As the last one of its request it is in any window.
       if (cyclic.size() == atoms.size())
-        return TokenPoint{*token + 1, *token, 0, {0, *token + 1}};
+        return TokenPoint{*token + 1, *token, 0, {0, *token + 1}, 0, 0};
     }
   IntegerSystem system;
   Unknowns unknowns(system);
@@ -187,6 +196,12 @@ DealProver::findToken(const TokenDomain &domain,
     found.tokens = get(unknowns.tokens);
     found.token = get(unknowns.token);
     found.room = get(unknowns.room);
+    for (const Atom &atom : atoms) {
+      if (atom.deal.table == DealTable::Source)
+        found.sourcePart = atom.part;
+      if (atom.deal.table == DealTable::Target)
+        found.targetPart = atom.part;
+    }
     found.chunk = unknowns.at(*point);
     found.chunk.end = std::min(found.chunk.end, found.tokens);
     return found;
@@ -203,7 +218,8 @@ std::string DealProver::provePartition(const Deal &wanted) {
   Proof proof = Proof::good("");
   switch (deal.kind) {
   case TokenPart::Kind::Whole:
-  case TokenPart::Kind::Room: // one remainder for each room
+  case TokenPart::Kind::Room:       // one remainder for each room
+  case TokenPart::Kind::PageNumber: // and for each page's number
     break;
   case TokenPart::Kind::Contiguous:
     proof = layline::provePartition(Partition::block(), "part", deal.parts,
@@ -253,6 +269,10 @@ bool DealProver::proveSlots(const Deal &deal) {
   case TokenPart::Kind::Room:
   case TokenPart::Kind::Contiguous:
     return true; // the token's number, less that of the part's first one
+  case TokenPart::Kind::PageNumber:
+    // A table has each page once, which a bind checks; two of them with the
+    // same remainder have different quotients.
+    return true;
   case TokenPart::Kind::Cyclic: {
     Form part = system.addVariable();
     system.addRange(part, 0, deal.parts - 1);
@@ -278,7 +298,9 @@ bool DealProver::proveSlots(const Deal &deal) {
 }
 
 bool DealProver::proveKeepsPages(const Deal &deal, std::int64_t pageTokens) {
-  if (deal.kind == TokenPart::Kind::Whole)
+  // By number a page is kept whole, in the table's order.
+  if (deal.kind == TokenPart::Kind::Whole ||
+      deal.kind == TokenPart::Kind::PageNumber)
     return true;
   if (deal.kind != TokenPart::Kind::Cyclic)
     return false;

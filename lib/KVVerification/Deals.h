@@ -17,17 +17,22 @@
 
 namespace layline::kv {
 
+/// Whose page table a deal by page number is about.
+enum class DealTable { None, Source, Target };
+
 struct Deal {
   TokenPart::Kind kind = TokenPart::Kind::Whole;
   std::int64_t parts = 1, unit = 1;
   TokenPart::Of of = TokenPart::Of::Request;
+  DealTable table = DealTable::None; ///< of PageNumber only
 
   bool operator<(const Deal &other) const { return key() < other.key(); }
   bool operator==(const Deal &other) const { return key() == other.key(); }
 
 private:
-  std::tuple<int, std::int64_t, std::int64_t, int> key() const {
-    return {static_cast<int>(kind), parts, unit, static_cast<int>(of)};
+  std::tuple<int, std::int64_t, std::int64_t, int, int> key() const {
+    return {static_cast<int>(kind), parts, unit, static_cast<int>(of),
+            static_cast<int>(table)};
   }
 };
 
@@ -43,8 +48,9 @@ struct Atom {
   }
 };
 
-/// Nothing for a part that holds every token.
-std::optional<Atom> getAtom(const TokenPart &part);
+/// Nothing for a part that holds every token. Of a part by page number: in this
+/// table.
+std::optional<Atom> getAtom(const TokenPart &part, DealTable table);
 
 /// Which requests and tokens a statement is about.
 struct TokenDomain {
@@ -61,6 +67,9 @@ struct TokenDomain {
 struct TokenPoint {
   std::int64_t tokens = 0, token = 0, room = 0;
   Interval chunk;
+  /// The number of the token's page modulo the parts of a side that divides
+  /// pages by their numbers.
+  std::int64_t sourcePart = 0, targetPart = 0;
 };
 
 /// Statements about deals, for every request. Each is asked once.

@@ -181,6 +181,16 @@ bool Prover::checkState(const ItemClass &items) {
   return true;
 }
 
+/// The number of the token's page, where it decides who keeps it.
+static std::string describePage(const char *who, const Side &side,
+                                std::int64_t number) {
+  for (const Rank &rank : side.ranks)
+    if (rank.tokens.kind == TokenPart::Kind::PageNumber)
+      return std::string(", in page ") + std::to_string(number) + " of the " +
+             who;
+  return "";
+}
+
 std::string Prover::describe(const MigrationFault &fault) const {
   const Plane &plane = plan.planes[fault.plane];
   std::string text =
@@ -190,7 +200,9 @@ std::string Prover::describe(const MigrationFault &fault) const {
       " of " + std::to_string(fault.tokens) + ", chunk [" +
       std::to_string(fault.chunk.begin) + ", " +
       std::to_string(fault.chunk.end) + "), room " +
-      std::to_string(fault.room) + ": ";
+      std::to_string(fault.room) +
+      describePage("source", plan.source, fault.sourcePart) +
+      describePage("target", plan.target, fault.targetPart) + ": ";
   auto list = [](const std::vector<int> &ranks) {
     std::string names;
     for (int rank : ranks)
@@ -209,8 +221,10 @@ std::string Prover::describe(const MigrationFault &fault) const {
     HeadRange heads = getHeads(plane, plan.source, rank);
     bool hasToken =
         plane.isState ||
-        !selectTokens({rank.tokens}, request, {{fault.token, fault.token + 1}})
-             .empty();
+        ((rank.tokens.kind != TokenPart::Kind::PageNumber ||
+          rank.tokens.index == fault.sourcePart) &&
+         !selectTokens({rank.tokens}, request, {{fault.token, fault.token + 1}})
+              .empty());
     if (hasToken && fault.head >= heads.begin && fault.head < heads.end &&
         rank.getOrdinal(plan.source.planes[fault.plane].buffer, fault.layer) >=
             0)
@@ -235,6 +249,8 @@ void Prover::refute(const ItemClass &items, const TokenVerdict &verdict) {
   fault.tokens = verdict.point->tokens;
   fault.chunk = verdict.point->chunk;
   fault.room = verdict.point->room;
+  fault.sourcePart = verdict.point->sourcePart;
+  fault.targetPart = verdict.point->targetPart;
   fault.target = items.target;
   fault.plane = items.plane;
   fault.layer = items.layer;
@@ -293,6 +309,8 @@ std::string Prover::describePart(const TokenPart &part) const {
     return "contiguous tokens, 1 of " + size + " parts";
   case TokenPart::Kind::Zigzag:
     return "zigzag tokens, 1 of " + size + " parts";
+  case TokenPart::Kind::PageNumber:
+    return "pages by number, 1 of " + size + " parts";
   case TokenPart::Kind::Cyclic:
     return "tokens in runs of " + std::to_string(part.unit) + ", 1 of " + size +
            " parts";
@@ -345,6 +363,16 @@ void Prover::proveAll() {
       "every send is from what resides at its sender, layer to the same layer "
       "and head to the same head; bytes of a page are one item's each");
   result.lines.push_back("whoever sends is waited for, once");
+  for (const auto &[who, side] :
+       {std::pair("source", &plan.source), std::pair("target", &plan.target)})
+    for (const Rank &rank : side->ranks)
+      if (rank.tokens.kind == TokenPart::Kind::PageNumber) {
+        result.lines.push_back(std::string(who) +
+                               ": every page number has one owner of " +
+                               std::to_string(rank.tokens.parts) +
+                               ", if all are given the same page table");
+        break;
+      }
   std::size_t targets = plan.target.ranks.size();
   transfers.resize(targets);
   movesPages.assign(targets, plan.policy.roundsToPages);

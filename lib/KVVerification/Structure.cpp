@@ -98,6 +98,9 @@ bool Checker::checkPart(const std::string &where, const TokenPart &part) {
     return fail(join(where, "part ", part.index, " of ", part.parts,
                      " in runs of ", part.unit,
                      "; one of the parts, in runs of at least 1, is expected"));
+  if (part.kind == TokenPart::Kind::PageNumber && part.unit != 1)
+    return fail(join(where, "page numbers in runs of ", part.unit,
+                     "; runs of 1 are expected"));
   // The runtime's own bound (kv/Tokens.cpp).
   constexpr std::int64_t kLongestPeriod = std::int64_t(1) << 22;
   if (part.parts > kLongestPeriod / part.unit)
@@ -176,9 +179,20 @@ bool Checker::checkPool(const char *name, const Side &side) {
                          std::min(extents[i].end, extents[k].end),
                          ") of a page"));
   }
-  for (std::size_t i = 0; i < side.ranks.size(); ++i)
+  std::int64_t parts = 0; // that page numbers are divided into
+  for (std::size_t i = 0; i < side.ranks.size(); ++i) {
     if (!checkRank(name, side, static_cast<int>(i)))
       return false;
+    const TokenPart &own = side.ranks[i].tokens;
+    if (own.kind != TokenPart::Kind::PageNumber)
+      continue;
+    if (parts && own.parts != parts)
+      return fail(join(nameRank(name, side, static_cast<int>(i)),
+                       ": divides page numbers by ", own.parts,
+                       ", ranks before it by ", parts,
+                       "; one numbering has one owner for each page"));
+    parts = own.parts;
+  }
   return true;
 }
 
@@ -318,6 +332,9 @@ bool Checker::checkMove(const std::string &where, const Transfer &transfer,
                        plan.planes.size()));
   if (!checkPart(where + "share: ", move.share))
     return false;
+  if (move.share.kind == TokenPart::Kind::PageNumber)
+    return fail(where + "share: is by page number, which says where a page "
+                        "resides and is not asked again");
   for (const LayerRun &run : move.layers)
     if (run.count < 1)
       return fail(join(where, "a run of ", run.count, " layers"));

@@ -29,8 +29,12 @@ std::vector<std::int64_t> TokenProblem::getKey() const {
 // One token, by evaluating
 //===----------------------------------------------------------------------===//
 
+/// `pagePart`: the number of the token's page modulo the parts, of a part by
+/// page number.
 static bool isIn(const TokenPart &part, const Request &request,
-                 std::int64_t token) {
+                 std::int64_t token, std::int64_t pagePart) {
+  if (part.kind == TokenPart::Kind::PageNumber && part.index != pagePart)
+    return false;
   return !selectTokens({part}, request, {{token, token + 1}}).empty();
 }
 
@@ -57,10 +61,10 @@ static bool writes(const TokenProblem &problem, const Piece &piece,
   Request request = getRequest(problem, piece, point);
   auto selects = [&](std::int64_t token) {
     if (problem.domain.isState)
-      return isIn(piece.share, {1, {0, 1}, true, 0, point.room}, 0);
-    return isIn(piece.source, request, token) &&
-           isIn(problem.target, request, token) &&
-           isIn(piece.share, request, token);
+      return isIn(piece.share, {1, {0, 1}, true, 0, point.room}, 0, 0);
+    return isIn(piece.source, request, token, point.sourcePart) &&
+           isIn(problem.target, request, token, point.targetPart) &&
+           isIn(piece.share, request, token, 0);
   };
   if (!piece.isPage)
     return selects(point.token);
@@ -108,7 +112,11 @@ private:
   bool preparePages(const Piece &piece);
   bool roundsInside();
   bool proveDeal(const TokenPart &part);
-  std::optional<Atom> normalise(const TokenPart &part, bool isWithLast) const;
+  std::optional<Atom> normalise(const TokenPart &part, bool isWithLast,
+                                DealTable table) const;
+  std::optional<Atom> getTarget() const {
+    return getAtom(problem.target, DealTable::Target);
+  }
   /// Exactly one of the pieces (not strict: at least one) writes each token
   /// that has the known values.
   bool decide(const Known &known, const std::vector<const Conditions *> &alive,
@@ -135,15 +143,16 @@ private:
 
 /// With the last chunk a whole request is sent: its only chunk.
 std::optional<Atom> TokenProver::normalise(const TokenPart &part,
-                                           bool isWithLast) const {
+                                           bool isWithLast,
+                                           DealTable table) const {
   TokenPart own = part;
   if (isWithLast || problem.domain.isState)
     own.of = TokenPart::Of::Request;
-  return getAtom(own);
+  return getAtom(own, table);
 }
 
 bool TokenProver::proveDeal(const TokenPart &part) {
-  if (std::optional<Atom> atom = getAtom(part))
+  if (std::optional<Atom> atom = getAtom(part, DealTable::None))
     reason = prover.provePartition(atom->deal);
   return reason.empty();
 }
@@ -151,11 +160,12 @@ bool TokenProver::proveDeal(const TokenPart &part) {
 bool TokenProver::prepare() {
   const TokenDomain &domain = problem.domain;
   auto keepsSlots = [&](const TokenPart &part) {
-    std::optional<Atom> atom = getAtom(part);
+    std::optional<Atom> atom = getAtom(part, DealTable::None);
     if (!atom || domain.isState)
       return true;
     // Slots of balanced parts depend on the count, which rounding changes.
-    if (domain.isRounded && atom->deal.kind != TokenPart::Kind::Cyclic)
+    if (domain.isRounded && atom->deal.kind != TokenPart::Kind::Cyclic &&
+        atom->deal.kind != TokenPart::Kind::PageNumber)
       return false;
     return prover.proveSlots(atom->deal);
   };
@@ -168,7 +178,7 @@ bool TokenProver::prepare() {
     return false;
   }
   if (!domain.isState)
-    if (std::optional<Atom> atom = getAtom(problem.target))
+    if (std::optional<Atom> atom = getTarget())
       target[atom->deal] = atom->part;
   for (std::size_t i = 0; i < problem.pieces.size(); ++i) {
     const Piece &piece = problem.pieces[i];
@@ -181,10 +191,11 @@ bool TokenProver::prepare() {
     Conditions own;
     own.piece = static_cast<int>(i);
     if (!domain.isState)
-      if (std::optional<Atom> atom = normalise(piece.source, false))
+      if (std::optional<Atom> atom =
+              normalise(piece.source, false, DealTable::Source))
         own.atoms.push_back(*atom);
     if (std::optional<Atom> atom =
-            normalise(piece.share, piece.isWithLastChunk))
+            normalise(piece.share, piece.isWithLastChunk, DealTable::None))
       own.atoms.push_back(*atom);
     std::sort(own.atoms.begin(), own.atoms.end());
     own.atoms.erase(std::unique(own.atoms.begin(), own.atoms.end()),
@@ -200,12 +211,12 @@ bool TokenProver::prepare() {
 /// request's own pages: those of a whole page, or of pages that the sender has
 /// alike.
 bool TokenProver::roundsInside() {
-  std::optional<Atom> target = getAtom(problem.target);
+  std::optional<Atom> target = getTarget();
   if (prover.proveKeepsPages(target ? target->deal : Deal(),
                              problem.domain.pageTokens))
     return true;
   for (const Piece &piece : problem.pieces)
-    if (!(getAtom(piece.source) == target)) {
+    if (!(getAtom(piece.source, DealTable::Source) == target)) {
       reason = "slots behind the last token are sent into pages that the "
                "request may not have";
       return false;
@@ -217,9 +228,9 @@ bool TokenProver::roundsInside() {
 /// they may come more than once.
 bool TokenProver::preparePages(const Piece &piece) {
   std::int64_t page = problem.domain.pageTokens;
-  std::optional<Atom> source = getAtom(piece.source);
-  std::optional<Atom> target = getAtom(problem.target);
-  std::optional<Atom> share = getAtom(piece.share);
+  std::optional<Atom> source = getAtom(piece.source, DealTable::Source);
+  std::optional<Atom> target = getTarget();
+  std::optional<Atom> share = getAtom(piece.share, DealTable::None);
   auto keeps = [&](const std::optional<Atom> &atom) {
     return prover.proveKeepsPages(atom ? atom->deal : Deal(), page);
   };
@@ -329,10 +340,13 @@ void TokenProver::shrink(TokenPoint &point, bool isStrict) const {
     for (std::int64_t token =
              window ? std::max<std::int64_t>(0, tokens - window) : 0;
          token < tokens; ++token) {
-      TokenPoint smaller{tokens, token, point.room, {0, tokens}};
+      TokenPoint smaller{tokens,           token,
+                         point.room,       {0, tokens},
+                         point.sourcePart, point.targetPart};
       if (problem.domain.isState && tokens > 1)
         return;
-      if (isIn(problem.target, {tokens, {0, tokens}, true, 0, 0}, token) &&
+      if (isIn(problem.target, {tokens, {0, tokens}, true, 0, 0}, token,
+               point.targetPart) &&
           isFault(smaller, isStrict)) {
         point = smaller;
         return;
@@ -369,7 +383,10 @@ TokenVerdict TokenProver::run() {
   // Where no formula has found it, few tokens may show it.
   if (!found && obstacle.size()) {
     constexpr std::int64_t kSomeTokens = 64;
-    TokenPoint wanted{kSomeTokens * problem.domain.pageTokens + 1, 0, 0, {}};
+    TokenPoint wanted;
+    wanted.tokens = kSomeTokens * problem.domain.pageTokens + 1;
+    if (problem.target.kind == TokenPart::Kind::PageNumber)
+      wanted.targetPart = problem.target.index;
     shrink(wanted, problem.isStrict);
     if (wanted.chunk.end)
       found = wanted;

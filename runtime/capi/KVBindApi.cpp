@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 
 using namespace layline::kv;
 using layline::runtime::fail;
@@ -19,9 +20,13 @@ constexpr std::int64_t kForThread = 1 << 16;
 
 RankMemory readMemory(const layline_kv_memory *memory, const char *who) {
   notNull(memory);
-  if (memory->size < sizeof(layline_kv_memory))
-    fail(LAYLINE_BAD_ARGUMENT, who, " memory.size is ", memory->size, "; ",
-         sizeof(layline_kv_memory), " is expected");
+  // What the first version had; fields behind are read if they are there.
+  constexpr std::size_t kFirstSize = offsetof(layline_kv_memory, first_pages);
+  if (memory->size < kFirstSize)
+    fail(LAYLINE_BAD_ARGUMENT, who, " memory.size is ", memory->size,
+         "; at least ", kFirstSize, " is expected");
+  const std::int64_t *firstPages =
+      memory->size >= sizeof(layline_kv_memory) ? memory->first_pages : nullptr;
   RankMemory result;
   result.buffers = memory->buffers;
   result.bufferCount = memory->buffer_count;
@@ -35,7 +40,8 @@ RankMemory readMemory(const layline_kv_memory *memory, const char *who) {
     if (memory->table_pages[i] < 0)
       fail(LAYLINE_BAD_ARGUMENT, who, ": page table ", i, " has ",
            memory->table_pages[i], " pages");
-    result.tables.push_back({memory->tables[i], memory->table_pages[i]});
+    result.tables.push_back({memory->tables[i], memory->table_pages[i],
+                             firstPages ? firstPages[i] : 0});
     if (memory->pool_pages)
       result.poolPages.push_back(memory->pool_pages[i]);
   }

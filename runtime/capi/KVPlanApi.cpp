@@ -236,8 +236,26 @@ layline_status layline_kv_plan_pages(const layline_kv_plan *plan,
     checkRequest(wanted);
     notNull(pages);
     inside(table, lengthOf(getTables(all)), "table");
-    *pages = countTablePages(plan->plan, all, found, wanted,
-                             static_cast<int>(table));
+    *pages =
+        findTablePages(plan->plan, all, found, wanted, static_cast<int>(table))
+            .end;
+  });
+}
+
+layline_status layline_kv_plan_first_page(const layline_kv_plan *plan,
+                                          const layline_kv_request *request,
+                                          int32_t side, int64_t rank,
+                                          int64_t table, int64_t *page) {
+  return guardedKV([&] {
+    const Rank &found = getRank(plan, side, rank);
+    const Side &all = getSide(plan, side);
+    Request wanted = readRequest(request);
+    checkRequest(wanted);
+    notNull(page);
+    inside(table, lengthOf(getTables(all)), "table");
+    *page =
+        findTablePages(plan->plan, all, found, wanted, static_cast<int>(table))
+            .begin;
   });
 }
 

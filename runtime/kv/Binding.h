@@ -18,17 +18,19 @@ struct RankMemory {
   /// Addresses of the rank's buffers, in the order of Rank::getOrdinal.
   const std::uint64_t *buffers = nullptr;
   std::int64_t bufferCount = 0;
-  /// By table of the side (see getTables): pages of the request.
+  /// By table of the side (see getTables): pages of the request. Of a rank that
+  /// keeps pages by their numbers: the table that its group shares.
   std::vector<PageTable> tables;
   /// By table: how many pages a buffer has, so that numbers can be checked; 0:
   /// not known.
   std::vector<std::int64_t> poolPages;
 };
 
-/// How many pages of a table a rank needs for all tokens of a request.
-std::int64_t countTablePages(const Plan &plan, const Side &side,
-                             const Rank &rank, const Request &request,
-                             int table);
+/// The pages of a table that a rank needs for a request: up to the end of all
+/// its tokens, from the first one that is not behind the prefix, or in front of
+/// a window. A table that begins there is enough.
+PageSpan findTablePages(const Plan &plan, const Side &side, const Rank &rank,
+                        const Request &request, int table);
 
 struct Batch {
   std::int64_t first = 0, descriptors = 0; ///< numbers of descriptors

@@ -97,21 +97,35 @@ void checkMemory(const char *who, const Side &side, int rank,
 }
 
 std::int64_t checkTable(const char *who, int rank, const std::string &name,
-                        const PageTable &table, std::int64_t used,
-                        std::int64_t poolPages, std::int64_t pageBytes) {
+                        const PageTable &table, PageSpan span,
+                        std::int64_t poolPages, std::int64_t pageBytes,
+                        std::int64_t parts) {
   auto say = [&](auto... parts) {
     bad("page table '", name, "' of ", who, " rank ", rank, ": ", parts...);
   };
   if (poolPages < 0)
     say("a pool of ", poolPages, " pages is given; 0 or more is expected");
+  if (table.first < 0 || table.first > kMostTokens)
+    say("begins with page ", table.first, " of the request; 0 to ", kMostTokens,
+        " is expected");
+  if (span.end == span.begin)
+    return -1;
+  if (span.begin < table.first)
+    say("begins with page ", table.first,
+        " of the request; the tokens need it from page ", span.begin, " on");
+  std::int64_t used = span.end - table.first;
+  if (used > table.count && table.first > 0)
+    say("has ", table.count, " pages from page ", table.first,
+        " of the request on; the tokens need ", used);
   if (used > table.count)
     say("has ", table.count, " pages; the tokens need ", used);
-  if (used == 0)
-    return -1;
   if (!table.pages)
     say("is null; ", used, " pages are expected");
-  std::int64_t limit = poolPages > 0 ? poolPages : std::int64_t(1) << 31;
+  constexpr std::int64_t kMostPages = std::int64_t(1) << 31;
+  std::int64_t limit = poolPages > 0 ? poolPages : kMostPages;
   limit = std::min(limit, kLargestOffset / pageBytes);
+  // Pages of all parts are numbered together.
+  limit = limit < kMostPages / parts ? limit * parts : kMostPages;
   // All at once first: what is right is what has to be fast.
   PageRange range = findRange(table.pages, used);
   if (range.least < 0 || range.largest >= limit)

@@ -17,12 +17,14 @@ void checkRequest(const Request &request);
 void checkMemory(const char *who, const Side &side, int rank,
                  const RankMemory &memory);
 
-/// That the first `used` pages of a table are there, in the pool, and each
-/// once. `poolPages`: 0 if it is not known. Returns the largest of them, -1 if
+/// That the pages of a table are there, up to the last one that is used, in the
+/// pool, and each once. `poolPages`: 0 if it is not known; `parts`: of how many
+/// ranks that keep a page of `parts` each. Returns the largest of them, -1 if
 /// none is used.
 std::int64_t checkTable(const char *who, int rank, const std::string &name,
-                        const PageTable &table, std::int64_t used,
-                        std::int64_t poolPages, std::int64_t pageBytes);
+                        const PageTable &table, PageSpan used,
+                        std::int64_t poolPages, std::int64_t pageBytes,
+                        std::int64_t parts);
 
 /// That no address of `pages` pages from `base` on leaves 64 bits.
 void checkAddress(const char *who, std::uint64_t base, std::int64_t pageBytes,

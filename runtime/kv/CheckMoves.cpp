@@ -52,6 +52,11 @@ public:
         invalid(where, ".planes: has number ", plane, "; there are ",
                 plan.planes.size());
     checkTokenPart(where + ".share", move.share);
+    if (move.share.kind == TokenPart::Kind::PageNumber)
+      invalid(where,
+              ".share.kind: is 'page_number': a page's number says where "
+              "it resides, which is not asked again; another kind is "
+              "expected");
     if (move.layers.empty())
       invalid(where, ".layers: is empty; at least one run is expected");
     for (int plane : move.planes)
@@ -146,6 +151,7 @@ private:
     for (const TokenPart &part : {from.tokens, to.tokens, move.share})
       if (part.kind != TokenPart::Kind::Whole &&
           part.kind != TokenPart::Kind::Room &&
+          part.kind != TokenPart::Kind::PageNumber &&
           part.unit % plan.source.pageTokens)
         invalid(where, ".grain: tokens are dealt out in runs of ", part.unit,
                 ", so that pages of ", plan.source.pageTokens,

@@ -194,6 +194,7 @@ void checkSide(const std::string &where, const Plan &plan, const Side &side) {
   for (std::size_t i = 0; i < side.planes.size(); ++i)
     for (std::size_t k = i + 1; k < side.planes.size(); ++k)
       checkShared(where, plan, side, i, k);
+  const Rank *numbered = nullptr;
   for (std::size_t i = 0; i < side.ranks.size(); ++i) {
     std::string rank = concat(where, ".ranks[", i, "]");
     if (side.ranks[i].layers.size() != side.buffers.size())
@@ -201,6 +202,15 @@ void checkSide(const std::string &where, const Plan &plan, const Side &side) {
               " lists; one for each of the ", side.buffers.size(),
               " buffers is expected");
     checkRank(rank, plan, side, side.ranks[i]);
+    if (side.ranks[i].tokens.kind != TokenPart::Kind::PageNumber)
+      continue;
+    // One numbering of pages has one owner for each.
+    if (!numbered)
+      numbered = &side.ranks[i];
+    if (side.ranks[i].tokens.parts != numbered->tokens.parts)
+      invalid(rank, ".tokens.parts: is ", side.ranks[i].tokens.parts,
+              "; the ranks before it divide page numbers by ",
+              numbered->tokens.parts, ", which is expected of all");
   }
 }
 

@@ -96,14 +96,16 @@ TokenPart parseTokenPart(const Cursor &cursor) {
     expectKeys(cursor, {"kind"});
     return part;
   }
-  bool isRoom = part.kind == TokenPart::Kind::Room;
-  if (isRoom)
+  // Of these nothing is dealt out in runs.
+  bool isBare = part.kind == TokenPart::Kind::Room ||
+                part.kind == TokenPart::Kind::PageNumber;
+  if (isBare)
     expectKeys(cursor, {"kind", "parts", "index"});
   else
     expectKeys(cursor, {"kind", "parts", "index", "unit", "of"});
   part.parts = cursor.at("parts").integer();
   part.index = cursor.at("index").integer();
-  if (isRoom)
+  if (isBare)
     return part;
   part.unit = cursor.at("unit").integer();
   part.of = parseName(cursor.at("of"), kTokenPartDomains);
@@ -241,9 +243,22 @@ void checkVersion(const Cursor &root) {
     runtime::fail(LAYLINE_REFUSED_FEATURE, "version: is '", version.string(),
                   "'; this reader knows '", kVersion, "'");
   forEach(root.at("features"), [&](const Cursor &c) {
-    runtime::fail(LAYLINE_REFUSED_FEATURE, c.path(), ": needs the feature '",
-                  c.string(), "', which this reader does not have");
+    if (c.string() != kPageNumberFeature)
+      runtime::fail(LAYLINE_REFUSED_FEATURE, c.path(), ": needs the feature '",
+                    c.string(), "', which this reader does not have");
   });
+}
+
+/// What a reader without it would take for something else is named in front.
+void checkFeatures(const Cursor &root, const Plan &plan) {
+  bool isNamed = false;
+  forEach(root.at("features"), [&](const Cursor &c) {
+    isNamed |= c.string() == kPageNumberFeature;
+  });
+  if (usesPageNumbers(plan) && !isNamed)
+    root.at("features")
+        .fail("has no '", kPageNumberFeature,
+              "', which ranks of the plan keep their tokens by");
 }
 
 Plan parseDocument(const nlohmann::json &document) {
@@ -268,6 +283,7 @@ Plan parseDocument(const nlohmann::json &document) {
   plan.policy.prefixUnit = policy.at("prefix_unit").integer();
   plan.policy.maxDescriptors = policy.at("max_descriptors").integer();
   plan.policy.slotBytes = policy.at("slot_bytes").integer();
+  checkFeatures(root, plan);
   forEach(root.at("transfers"), [&](const Cursor &c) {
     plan.transfers.push_back(parseTransfer(c, plan));
   });

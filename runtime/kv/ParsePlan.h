@@ -13,6 +13,8 @@ namespace layline::kv {
 /// `features` name.
 inline constexpr const char *kFormat = "layline-kv";
 inline constexpr const char *kVersion = "1.0";
+/// Of `features`: ranks that keep pages by their numbers.
+inline constexpr const char *kPageNumberFeature = "page_number";
 
 /// Reads and checks a plan. `name` stands for the text in messages. Throws
 /// runtime::Error: where (a path into the document), what was found, what was

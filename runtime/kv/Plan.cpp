@@ -45,4 +45,12 @@ int getTable(const Side &side, int buffer) {
       tables.begin());
 }
 
+bool usesPageNumbers(const Plan &plan) {
+  for (const Side *side : {&plan.source, &plan.target})
+    for (const Rank &rank : side->ranks)
+      if (rank.tokens.kind == TokenPart::Kind::PageNumber)
+        return true;
+  return false;
+}
+
 } // namespace layline::kv

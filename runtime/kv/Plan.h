@@ -23,13 +23,16 @@ struct TokenPart {
     Zigzag,     ///< of 2 * parts balanced runs, run `index` and its mirror
     Cyclic,     ///< item i belongs to part i mod parts
     Room,       ///< every token if the request's room mod parts is `index`
+    /// Pages whose number mod parts is `index`. All ranks of a group are given
+    /// the same table; rank `index` keeps page n as its page n / parts.
+    PageNumber,
   };
   enum class Of { Request, Chunk };
 
   Kind kind = Kind::Whole;
   std::int64_t parts = 1;
   std::int64_t index = 0;
-  std::int64_t unit = 1; ///< tokens
+  std::int64_t unit = 1; ///< tokens; of Room and PageNumber 1
   /// What is dealt out: all tokens of the request, or those of one chunk.
   Of of = Of::Request;
 
@@ -171,6 +174,9 @@ struct Plan {
   /// ready, ascending; also those with nothing to send.
   std::vector<std::vector<int>> responders;
 };
+
+/// Some rank keeps pages by their numbers.
+bool usesPageNumbers(const Plan &plan);
 
 } // namespace layline::kv
 

@@ -16,7 +16,8 @@ inline constexpr Name<TokenPart::Kind> kTokenPartKinds[] = {
     {TokenPart::Kind::Contiguous, "contiguous"},
     {TokenPart::Kind::Zigzag, "zigzag"},
     {TokenPart::Kind::Cyclic, "cyclic"},
-    {TokenPart::Kind::Room, "room"}};
+    {TokenPart::Kind::Room, "room"},
+    {TokenPart::Kind::PageNumber, "page_number"}};
 
 inline constexpr Name<TokenPart::Of> kTokenPartDomains[] = {
     {TokenPart::Of::Request, "request"}, {TokenPart::Of::Chunk, "chunk"}};

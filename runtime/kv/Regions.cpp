@@ -123,7 +123,7 @@ public:
   }
 
   std::int64_t getOffset() const {
-    return place.table.pages[page] * place.plane->pageBytes +
+    return *place.table.at(page) * place.plane->pageBytes +
            place.plane->offset + inRun * place.plane->tokenStride +
            place.head * place.plane->headStride;
   }
@@ -149,7 +149,7 @@ public:
 private:
   /// Pages from this one on that follow one another.
   void findRun() {
-    const std::int32_t *pages = place.table.pages + page;
+    const std::int32_t *pages = place.table.at(page);
     runSlots = joinsPages
                    ? countRun(pages, pages, end - page) * place.pageTokens
                    : place.pageTokens;
@@ -245,8 +245,8 @@ private:
   /// Whole pages, with all that is in them: [begin, end) of the source's table
   /// and those from `to` on of the target's.
   void addPageRun(std::int64_t begin, std::int64_t to, std::int64_t end) {
-    const std::int32_t *from = source.place.table.pages + begin;
-    const std::int32_t *into = target.place.table.pages + to;
+    const std::int32_t *from = source.place.table.at(begin);
+    const std::int32_t *into = target.place.table.at(to);
     std::int64_t bytes = source.place.plane->pageBytes, count = end - begin;
     for (std::int64_t i = 0, length; i < count; i += length) {
       length = countRun(from + i, into + i, count - i);
@@ -284,18 +284,20 @@ std::vector<Region> findRegions(const std::vector<TokenRun> &runs,
   return finder.take();
 }
 
-std::int64_t countPages(const std::vector<TokenRun> &runs,
-                        const Request &request, const TokenPart &tokens,
-                        std::int64_t pageTokens) {
-  std::int64_t pages = 0;
-  // Slots grow with tokens, except from the second half of a zigzag on.
-  for (const TokenRun &run : runs)
-    pages = std::max(pages, getSlot(tokens, request,
-                                    run.first + (run.count - 1) * run.step +
-                                        run.length - 1) /
-                                    pageTokens +
-                                1);
-  return pages;
+PageSpan findPages(const std::vector<TokenRun> &runs, const Request &request,
+                   const TokenPart &tokens, std::int64_t pageTokens) {
+  PageSpan span;
+  bool isFirst = true;
+  // Slots grow with the tokens of a run.
+  for (const TokenRun &run : runs) {
+    std::int64_t last = run.first + (run.count - 1) * run.step + run.length - 1;
+    std::int64_t begin = getSlot(tokens, request, run.first) / pageTokens;
+    std::int64_t end = getSlot(tokens, request, last) / pageTokens + 1;
+    span.begin = isFirst ? begin : std::min(span.begin, begin);
+    span.end = std::max(span.end, end);
+    isFirst = false;
+  }
+  return span;
 }
 
 } // namespace layline::kv

@@ -25,6 +25,19 @@ struct Region {
 struct PageTable {
   const std::int32_t *pages = nullptr;
   std::int64_t count = 0;
+  /// Of entry 0: how many pages of the request are in front of it and not
+  /// given.
+  std::int64_t first = 0;
+
+  /// The entry of the request's page `number`.
+  const std::int32_t *at(std::int64_t number) const {
+    return pages + (number - first);
+  }
+};
+
+/// Pages [begin, end) of a request, as its table numbers them.
+struct PageSpan {
+  std::int64_t begin = 0, end = 0;
 };
 
 /// One side of a move: slots and bytes of a plane at a rank.
@@ -37,19 +50,19 @@ struct Place {
 };
 
 /// The regions of a move of `heads` heads of `headBytes`; few if the pages of
-/// both sides are regular, whatever the number of tokens. The tables must reach
-/// as far as the tokens do (see `countPages`). With `Grain::Page` whole pages
-/// are moved, those that hold a token of the runs, whatever planes are in them:
-/// both sides must then have the same pages and keep whole ones.
+/// both sides are regular, whatever the number of tokens. The tables must
+/// hold the pages of the tokens (see `findPages`). With `Grain::Page` whole
+/// pages are moved, those that hold a token of the runs, whatever planes are in
+/// them: both sides must then have the same pages and keep whole ones.
 std::vector<Region> findRegions(const std::vector<TokenRun> &runs,
                                 const Request &request, const Place &source,
                                 const Place &target, std::int64_t heads,
                                 std::int64_t headBytes, Grain grain);
 
-/// Pages of a table that the runs reach into: the last one's number plus 1.
-std::int64_t countPages(const std::vector<TokenRun> &runs,
-                        const Request &request, const TokenPart &tokens,
-                        std::int64_t pageTokens);
+/// From the first page of a table that the runs reach into to the last one;
+/// nothing if there are no runs.
+PageSpan findPages(const std::vector<TokenRun> &runs, const Request &request,
+                   const TokenPart &tokens, std::int64_t pageTokens);
 
 } // namespace layline::kv
 

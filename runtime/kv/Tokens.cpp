@@ -35,6 +35,8 @@ Interval toTokens(Interval items, std::int64_t unit, Interval domain) {
           std::min(domain.begin + items.end * unit, domain.end)};
 }
 
+} // namespace
+
 std::vector<Interval> intersect(const std::vector<Interval> &left,
                                 const std::vector<Interval> &right) {
   std::vector<Interval> result;
@@ -47,6 +49,8 @@ std::vector<Interval> intersect(const std::vector<Interval> &left,
   }
   return result;
 }
+
+namespace {
 
 /// Phases repeated to a longer period.
 std::vector<Interval> unroll(const std::vector<Interval> &phases,
@@ -89,6 +93,15 @@ void addRuns(Interval within, Interval phase, std::int64_t period,
 
 } // namespace
 
+Request roundToPages(Request request, std::int64_t pageTokens) {
+  auto up = [&](std::int64_t tokens) {
+    return (tokens + pageTokens - 1) / pageTokens * pageTokens;
+  };
+  request.chunk.end = up(request.chunk.end);
+  request.tokens = up(request.tokens);
+  return request;
+}
+
 std::vector<Interval> getIntervals(const TokenPart &part,
                                    const Request &request) {
   Interval domain = getDomain(part, request);
@@ -97,6 +110,7 @@ std::vector<Interval> getIntervals(const TokenPart &part,
   switch (part.kind) {
   case TokenPart::Kind::Cyclic:
   case TokenPart::Kind::Whole:
+  case TokenPart::Kind::PageNumber:
     result = {domain};
     break;
   case TokenPart::Kind::Room:
@@ -172,6 +186,7 @@ std::int64_t getSlot(const TokenPart &part, const Request &request,
   switch (part.kind) {
   case TokenPart::Kind::Whole:
   case TokenPart::Kind::Room:
+  case TokenPart::Kind::PageNumber:
     return token;
   case TokenPart::Kind::Cyclic:
     return token / (part.parts * part.unit) * part.unit + token % part.unit;

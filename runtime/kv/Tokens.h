@@ -18,6 +18,10 @@ struct Interval {
   }
 };
 
+/// What is in both; each ascending and disjoint.
+std::vector<Interval> intersect(const std::vector<Interval> &left,
+                                const std::vector<Interval> &right);
+
 /// What is known of a request when its plan is bound. Counts of tokens.
 struct Request {
   std::int64_t tokens = 0; ///< all of it
@@ -36,8 +40,13 @@ struct TokenRun {
   }
 };
 
+/// The request with the slots of its last page behind the last token, which are
+/// moved like tokens.
+Request roundToPages(Request request, std::int64_t pageTokens);
+
 /// The tokens of a part as intervals, ascending, if the rule is not cyclic; a
-/// cyclic one is left to `selectTokens`.
+/// cyclic one is left to `selectTokens`. A part by page number may have any
+/// tokens: which, a page table says (kv/NumberedPages.h).
 std::vector<Interval> getIntervals(const TokenPart &part,
                                    const Request &request);
 
@@ -50,11 +59,13 @@ std::vector<TokenRun> selectTokens(const std::vector<TokenPart> &parts,
                                    std::vector<Interval> within);
 
 /// The slot, counted from the part's first, in which a holder of the part keeps
-/// the token. The part must hold it.
+/// the token. The part must hold it. By page number slots are those of the
+/// table that the group shares.
 std::int64_t getSlot(const TokenPart &part, const Request &request,
                      std::int64_t token);
 
-/// How many tokens of the request a holder of the part keeps.
+/// How many tokens of the request a holder of the part keeps; by page number,
+/// at most.
 std::int64_t countTokens(const TokenPart &part, const Request &request);
 
 } // namespace layline::kv

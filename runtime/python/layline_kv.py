@@ -27,7 +27,8 @@ import numpy as np
 
 __all__ = [
     "Binding", "Buffer", "Error", "Memory", "Packing", "Part", "Plan", "Plane",
-    "Rank", "Request", "Round", "SOURCE", "Side", "TARGET", "Transfer", "VISIT"]
+    "Rank", "Request", "Round", "SOURCE", "Side", "TARGET", "Transfer", "VISIT",
+    "pages_of_slots", "striped_pages"]
 
 SOURCE, TARGET = 0, 1
 
@@ -122,7 +123,8 @@ class _Memory(Structure):
     _fields_ = [("size", c_size_t), ("buffers", c_void_p),
                 ("buffer_count", c_int64), ("tables", POINTER(c_void_p)),
                 ("table_pages", POINTER(c_int64)), ("table_count", c_int64),
-                ("pool_pages", POINTER(c_int64))]
+                ("pool_pages", POINTER(c_int64)),
+                ("first_pages", POINTER(c_int64))]
 
 
 class _Counts(Structure):
@@ -162,6 +164,14 @@ _FUNCTIONS = {
     "plan_table": [c_void_p, c_int, c_int64, POINTER(c_char_p)],
     "plan_pair": [c_void_p, c_int64, c_int64, POINTER(c_int64),
                   POINTER(c_int64)],
+    "plan_first_page": [c_void_p, POINTER(Request), c_int, c_int64, c_int64,
+                        POINTER(c_int64)],
+    "plan_page_parts": [c_void_p, c_int, c_int64, POINTER(c_int64),
+                        POINTER(c_int64)],
+    "pages_of_slots": [c_void_p, c_int64, c_int64, c_void_p, c_int64,
+                       POINTER(c_int64)],
+    "striped_pages": [c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p,
+                      c_int64, POINTER(c_int64)],
     "plan_transfer": [c_void_p, c_int64, POINTER(_TransferInfo)],
     "plan_responders": [c_void_p, c_int64, c_void_p, c_int64,
                         POINTER(c_int64)],
@@ -189,7 +199,8 @@ _FUNCTIONS = {
                             c_void_p, c_void_p, c_int64],
 }
 
-_U8, _I32, _U64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.uint64)
+_U8, _I32 = np.dtype(np.uint8), np.dtype(np.int32)
+_I64, _U64 = np.dtype(np.int64), np.dtype(np.uint64)
 _library = None
 _functions = {}  # by name, without "layline_kv_"
 _destroy = {}  # by kind of handle
@@ -315,12 +326,15 @@ class Memory:
                 the request, in order
     pool_pages  how many pages the buffers of each table have, so that page
                 numbers can be checked; 0: not known
+    first_pages by table: how many pages of the request are in front of its
+                first entry, because the target has them (Side.first_page)
 
-    Arrays are read where they lie when a plan is bound. Buffers are a rank's for
+    Of ranks that keep pages by their numbers (Rank.page_parts) a table is the
+    one that their group shares. Arrays are read where they lie when a plan is bound. Buffers are a rank's for
     long, tables a request's: `set_tables` gives the next request's.
     """
 
-    def __init__(self, buffers, tables, pool_pages=None):
+    def __init__(self, buffers, tables, pool_pages=None, first_pages=None):
         if isinstance(buffers, (list, tuple)):
             buffers = np.array(buffers, np.uint64)
         self.buffers = _expect(buffers, _U64, "buffers")
@@ -332,13 +346,14 @@ class Memory:
         self._lengths = (c_int64 * count)()
         self._pools = (None if pool_pages is None
                        else (c_int64 * count)(*pool_pages))
+        self._firsts = (c_int64 * count)()
         self._struct = _Memory(
             ctypes.sizeof(_Memory), _address(self.buffers),
             self.buffers.size, self._addresses, self._lengths, count,
-            self._pools)
-        self.set_tables(tables)
+            self._pools, None)
+        self.set_tables(tables, first_pages)
 
-    def set_tables(self, tables):
+    def set_tables(self, tables, first_pages=None):
         """Other pages, in as many tables."""
         if len(tables) != len(self._lengths):
             raise ValueError(f"tables: has {len(tables)} elements; "
@@ -349,15 +364,28 @@ class Memory:
                 _expect(table, _I32, f"tables[{i}]")
             self._addresses[i] = _address(table)
             self._lengths[i] = table.size
+        if first_pages is None:
+            self._struct.first_pages = None
+            return
+        if len(first_pages) != len(self._lengths):
+            raise ValueError(f"first_pages: has {len(first_pages)} elements; "
+                             f"{len(self._lengths)} are expected")
+        self._firsts[:] = list(first_pages)
+        self._struct.first_pages = self._firsts
 
 
 class Rank:
     """A rank of a side: coordinates, and the buffers whose addresses it has to
-    give, in order."""
+    give, in order. `page_parts`: (n, i) of one that keeps the pages whose number
+    modulo n is i, else (1, 0)."""
 
     def __init__(self, plan, side, index):
         info = _ask("plan_rank", _RankInfo(), plan._use(), side, index)
         self.pp, self.dp, self.cp, self.tp = info.pp, info.dp, info.cp, info.tp
+        parts, part = c_int64(), c_int64()
+        _call("plan_page_parts", plan._use(), side, index, byref(parts),
+              byref(part))
+        self.page_parts = (parts.value, part.value)
         self.buffers = []
         for i in range(info.buffers):
             buffer = _ask("plan_buffer", _BufferInfo(), plan._use(), side,
@@ -387,6 +415,32 @@ class Side:
         """How many pages of a table the rank needs for all of the request."""
         return _ask("plan_pages", c_int64(), self._plan._use(),
                     byref(request), self._side, rank, table).value
+
+    def first_page(self, request, rank, table=0):
+        """The first of them that what lies behind the request's prefix needs."""
+        return _ask("plan_first_page", c_int64(), self._plan._use(),
+                    byref(request), self._side, rank, table).value
+
+
+def pages_of_slots(slots, page_tokens):
+    """Pages, int32, of token slots (page * page_tokens + slot in the page), an
+    int64 array in the order of a request's tokens."""
+    _expect(slots, _I64, "slots")
+    pages, count = np.empty(slots.size, np.int32), c_int64()
+    _call("pages_of_slots", _address(slots), slots.size, page_tokens,
+          _address(pages), pages.size, byref(count))
+    return pages[:count.value].copy()
+
+
+def striped_pages(pages, ranks, rank):
+    """Of pages, int32, whose numbers are divided among ranks: those of a rank, as
+    it numbers them, and their entries in `pages`."""
+    _expect(pages, _I32, "pages")
+    own, entries = np.empty(pages.size, np.int32), np.empty(pages.size, np.int64)
+    count = c_int64()
+    _call("striped_pages", _address(pages), pages.size, ranks, rank,
+          _address(own), _address(entries), own.size, byref(count))
+    return own[:count.value].copy(), entries[:count.value].copy()
 
 
 class Plan(_Handle):

@@ -65,7 +65,7 @@ class Rank:
             bound.append(kv.Memory(
                 np.array(memory["buffers"], np.uint64),
                 [np.array(table, np.int32) for table in memory["tables"]],
-                memory["pool_pages"]))
+                memory["pool_pages"], memory["first_pages"]))
         self._binding = self._plan.bind(request, source, target, *bound)
         self._packings = {}
         self._slots = slots

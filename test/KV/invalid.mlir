@@ -21,7 +21,7 @@ func.func private @f() attributes {a = #kv.tokens<block 0 of 4>}
 // -----
 
 // All but whole name an axis.
-// expected-error @below {{found 'owner', expected whole, contiguous, zigzag, cyclic or page_striped}}
+// expected-error @below {{found 'owner', expected whole, contiguous, zigzag, cyclic, page_striped or page_number}}
 func.func private @f() attributes {a = #kv.deal<owner "cp">}
 
 // -----
@@ -41,6 +41,12 @@ func.func private @f() attributes {a = #kv.deal<cyclic "tp" x 0>}
 // Pages are what they are.
 // expected-error @below {{pages in runs of 4, expected 'cyclic' with that many tokens}}
 func.func private @f() attributes {a = #kv.deal<page_striped "cp" x 4>}
+
+// -----
+
+// So are their numbers.
+// expected-error @below {{page numbers in runs of 2, expected none}}
+func.func private @f() attributes {a = #kv.deal<page_number "cp" x 2>}
 
 // -----
 

@@ -78,6 +78,12 @@ kv.pool @striped mesh [1, 1, 2, 1] page 16
   planes [#kv.plane<"latent" "u8" 1 x 4 layers none in "latent" token_major>]
   residency <tokens page_striped "cp", heads replicated, layers all>
 
+// CHECK: kv.pool @numbered {{.*}} residency <tokens page_number "cp", heads replicated, layers all>
+kv.pool @numbered mesh [1, 1, 2, 1] page 16
+  buffers [#kv.buffer<"latent" table "kv" page 64>]
+  planes [#kv.plane<"latent" "u8" 1 x 4 layers none in "latent" token_major>]
+  residency <tokens page_number "cp", heads replicated, layers all>
+
 // CHECK: kv.migrate @rounded from @striped to @striped profile "sglang-compat" max_descriptors 0 slot_bytes 0 rounds_to_pages prefix_unit 32 {
 kv.migrate @rounded from @striped to @striped profile "sglang-compat" max_descriptors 0 slot_bytes 0 rounds_to_pages prefix_unit 32 {
   kv.ready 0 after []

@@ -6,6 +6,7 @@ kv_python.py LIBRARY MODULE_DIR PLANS
 Ends with 77, and says so, where this Python has no numpy.
 """
 import ctypes
+import json
 import os
 import sys
 import threading
@@ -152,6 +153,70 @@ def check_packed():
     expect(is_same and not rest.any(), "packed bytes arrive, and no others")
 
 
+def check_tables():
+    """Tables behind a prefix, pages by their numbers, pages of slots."""
+    plan = load("qwen3-30b-a3b_tp1cp4_tp4_compat")
+    buffers = [addresses(plan.source, 1, 1 << 44), addresses(plan.target, 2, 1 << 45)]
+    rng = np.random.default_rng(3)
+    pages = [(3 + rng.permutation(64)).astype(np.int32) for _ in range(2)]
+    request = kv.Request(4096, prefix=1024 + 512)
+    first = plan.source.first_page(request, 1)
+    expect(first == 24, "the first page behind a prefix")
+    whole = plan.bind(request, 1, 2, kv.Memory(buffers[0], pages[:1]),
+                      kv.Memory(buffers[1], pages[1:])).fill()
+    behind = [kv.Memory(own, [table[first:]], first_pages=[first])
+              for own, table in zip(buffers, pages)]
+    got = plan.bind(request, 1, 2, *behind).fill()
+    expect(whole[0].size == 96 * 512
+           and all((a == b).all() for a, b in zip(whole, got)),
+           "tables behind a prefix bring the same")
+    expect_error(kv.Error, "begins with page 24 of the request; the tokens need "
+                 "it from page 16 on",
+                 lambda: plan.bind(kv.Request(4096), 1, 2, *behind))
+    behind[0].set_tables(pages[:1])
+    expect(all((a == b).all() for a, b in
+               zip(whole, plan.bind(request, 1, 2, *behind).fill())),
+           "a table of another request, from its begin")
+    expect_error(ValueError, "first_pages: has 2 elements; 1 are expected",
+                 lambda: behind[0].set_tables(pages[:1], [1, 2]))
+
+    # The same plan for a cache whose page numbers the cp ranks divide.
+    with open(os.path.join(PLANS, "qwen3-30b-a3b_tp1cp4_tp4_optimised.json")) as f:
+        text = json.load(f)
+    text["features"] = ["page_number"]
+    for rank in text["source"]["ranks"]:
+        rank["tokens"] = {"kind": "page_number", "parts": 4, "index": rank["cp"]}
+    for transfer in text["transfers"]:
+        for move in transfer["moves"]:
+            move["share"] = {"kind": "whole"}
+    plan = kv.Plan.from_text(json.dumps(text))
+    expect(plan.source.rank(3).page_parts == (4, 3)
+           and plan.target.rank(3).page_parts == (1, 0), "who keeps which pages")
+    sent = []
+    for rank in range(4):
+        binding = plan.bind(kv.Request(4096), rank, 2,
+                            kv.Memory(buffers[0], pages[:1], [17]),
+                            kv.Memory(buffers[1], pages[1:], [67]))
+        own, entries = kv.striped_pages(pages[0], 4, rank)
+        token = (entries[:, None] * 64 + np.arange(64)).reshape(-1)
+        slot = (own[:, None].astype(np.int64) * 64 + np.arange(64)).reshape(-1)
+        got = binding.fill(0, token.size)
+        expect(binding.descriptors == 96 * token.size
+               and (got[0] == int(buffers[0][0]) + slot * 1024 + 512).all(),
+               f"the pages of rank {rank} by their numbers")
+        sent.append(token)
+    expect((np.sort(np.concatenate(sent)) == np.arange(4096)).all(),
+           "each page has one owner")
+
+    slots = (pages[0].astype(np.int64)[:, None] * 64 + np.arange(64)).reshape(-1)
+    expect((kv.pages_of_slots(slots[:4000], 64) == pages[0][:63]).all(),
+           "pages of slots")
+    expect_error(kv.Error, "token 1 is in slot", lambda: kv.pages_of_slots(
+        slots[::2].copy(), 64))
+    expect_error(TypeError, "slots: is int32",
+                 lambda: kv.pages_of_slots(slots.astype(np.int32), 64))
+
+
 def check_errors():
     expect_error(kv.Error, "cannot be opened", lambda: load("missing"))
     expect_error(kv.Error, "'x': not a JSON document",
@@ -198,4 +263,5 @@ def check_errors():
 
 check_seed_pair()
 check_packed()
+check_tables()
 check_errors()

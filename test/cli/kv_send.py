@@ -8,6 +8,7 @@ nothing hangs. Then with Mooncake and NIXL, from PyPI, in a virtual environment
 that is set up beside OUT once. Ends with 77, and says why, where they cannot be
 installed; what could be checked without them has been.
 """
+import json
 import os
 import re
 import subprocess
@@ -222,9 +223,10 @@ def check_others(engine, python):
     gather = ["--model", MODELS / "qwen3-0.6b.json", "--from", "tp2", "--to",
               "tp1", "--tokens", 200]
     rows = sent(send(engine, *gather, "--pages", "fragmented", "--pair", "all",
-                     "--chunk", 128, "--prefix", 64, "--slot-bytes", "1MiB",
-                     python=python)[0],
-                f"{engine}, unpacked at the target, chunks, a prefix")
+                     "--chunk", 128, "--prefix", 64, "--omit-prefix-pages",
+                     "--slot-bytes", "1MiB", python=python)[0],
+                f"{engine}, unpacked at the target, chunks, tables behind a "
+                "prefix")
     # 136 tokens, 28 layers, keys and values, 4 heads of a rank, 256 bytes.
     test.expect(len(rows) == 2 and all(
         int(row["bytes"]) == 136 * 28 * 2 * 4 * 256 and
@@ -235,6 +237,50 @@ def check_others(engine, python):
     test.expect(made.status == 0, "kv plan", made)
     sent(send(engine, "--plan", plan, "--tokens", 70, python=python)[0],
          f"{engine}, a plan from a file")
+
+
+def check_states(engine, python):
+    """A recurrent state, that of a convolution, and what goes with a request
+    once, beside keys and values."""
+    layers, tokens = 4, 100
+    shape = {"name": "hybrid", "layers": layers, "dtype": "bf16", "kv_heads": 4,
+             "head_dim": 16, "kv_layers": [1, 3], "states": [
+                 {"name": "recurrent", "bytes": 65536, "heads": 4,
+                  "layers": "all"},
+                 {"name": "conv", "bytes": 6144, "heads": 4, "layers": [0, 2]},
+                 {"name": "aux", "bytes": 1000, "heads": 1, "layers": [0]}]}
+    model = test.out / "hybrid.json"
+    model.write_text(json.dumps(shape))
+    halves = layers * 32768 + 2 * 3072 + 1000  # of a rank of two
+    row = 2 * 2 * 2 * 16 * 2  # layers, keys and values, heads, elements, bytes
+    for profile, source, pair, expected in (
+            # Other tp: states are cut by heads. Two target ranks.
+            ("optimised", "tp4", "all", 2 * (tokens * row + halves)),
+            # Whole pages of 64 tokens.
+            ("sglang-compat", "tp2", "1:1", 128 * row + halves)):
+        rows = sent(send(engine, "--model", model, "--from", source, "--to",
+                         "tp2", "--tokens", tokens, "--chunk", 64, "--pages",
+                         "fragmented", "--profile", profile, "--pair", pair,
+                         python=python)[0],
+                    f"{engine}, states and aux, {profile}")
+        test.expect(rows and
+                    sum(int(row["bytes"]) for row in rows) == expected,
+                    f"{engine}, {profile}: bytes of states and tokens",
+                    (rows, expected))
+
+
+def check_numbered(engine, python):
+    """Pages that cp ranks keep by their numbers, of a table that they share."""
+    for profile in ("optimised", "sglang-compat"):
+        rows = sent(send(engine, "--model", MODELS / "qwen3-0.6b.json", "--from",
+                         "tp1,cp2,page16,pagenumber", "--to", "tp1,page16",
+                         "--tokens", 200, "--pages", "fragmented", "--profile",
+                         profile, "--pair", "all", python=python)[0],
+                    f"{engine}, pages by their numbers, {profile}")
+        pages = 13 * 16 if profile == "sglang-compat" else 200
+        test.expect(rows and sum(int(row["bytes"]) for row in rows) ==
+                    pages * 28 * 2 * 8 * 256,
+                    f"{engine}, {profile}: each page from its owner", rows)
 
 
 def check_splitting(python):
@@ -284,6 +330,8 @@ if engines_python:
             continue
         check_seed_pair(name, engines_python)
         check_others(name, engines_python)
+        check_states(name, engines_python)
+        check_numbered(name, engines_python)
         if name == "mooncake":
             check_splitting(engines_python)
             check_spoilt(engines_python)

@@ -60,6 +60,13 @@ void layline::tool::addPlanOptions(CLI::App &command,
       ->capture_default_str();
 }
 
+void layline::tool::addTableOptions(CLI::App &command,
+                                    KVRequestArguments &arguments) {
+  command.add_flag("--omit-prefix-pages", arguments.omitsPrefixPages,
+                   "Page tables begin behind the pages of the prefix, as "
+                   "engines publish them that keep those to themselves");
+}
+
 void layline::tool::addRequestOptions(CLI::App &command,
                                       KVRequestArguments &arguments) {
   constexpr int64_t kMost = int64_t(1) << 32;
@@ -156,5 +163,6 @@ layline::tool::readRequest(const KVRequestArguments &arguments, int &exitCode) {
   request.room = arguments.room;
   request.pages = arguments.pages == "contiguous" ? kv::PageOrder::Contiguous
                                                   : kv::PageOrder::Fragmented;
+  request.omitsPrefixPages = arguments.omitsPrefixPages;
   return request;
 }

@@ -24,10 +24,13 @@ struct KVPlanArguments {
 struct KVRequestArguments {
   int64_t tokens = 0, chunk = 0, prefix = 0, room = 0;
   std::string pages = "contiguous";
+  bool omitsPrefixPages = false;
 };
 
 void addPlanOptions(CLI::App &command, KVPlanArguments &arguments);
 void addRequestOptions(CLI::App &command, KVRequestArguments &arguments);
+/// For commands that move bytes.
+void addTableOptions(CLI::App &command, KVRequestArguments &arguments);
 
 /// A migration that has been planned from arguments.
 struct KVPlanned {

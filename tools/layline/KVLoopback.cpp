@@ -10,9 +10,10 @@ using nlohmann::json;
 
 // --- Memory -----------------------------------------------------------------
 
-static kv::RankPool makePool(const kv::Side &side, const kv::Rank &rank,
+static kv::RankPool makePool(const kv::Plan &plan, const kv::Side &side,
+                             const kv::Rank &rank,
                              const kv::TrafficOptions &request) {
-  return kv::RankPool(
+  kv::RankPool pool(
       side, rank, request.tokens, [&](int64_t count) -> kv::PoolPages {
         // A page in front and one behind are not the request's.
         kv::PoolPages made;
@@ -24,12 +25,16 @@ static kv::RankPool makePool(const kv::Side &side, const kv::Rank &rank,
         made.poolPages = isContiguous ? count + 2 : 2 * count + 1;
         return made;
       });
+  if (request.omitsPrefixPages)
+    pool.setFirstPages(kv::findFirstEntries(plan, side, rank, pool,
+                                            request.tokens, request.prefix));
+  return pool;
 }
 
 LoopbackTarget::LoopbackTarget(const kv::Plan &plan, int rank,
                                const kv::TrafficOptions &request)
     : plan(plan), rank(rank), request(request),
-      shared(makePool(plan.target, plan.target.ranks[rank], request)),
+      shared(makePool(plan, plan.target, plan.target.ranks[rank], request)),
       before(shared.memory.getData(),
              shared.memory.getData() + shared.memory.countBytes()),
       image(before), imagePool(shared.pool) {
@@ -186,8 +191,13 @@ static json describeMemory(const SharedPool &shared, const json &opened) {
   json buffers = json::array();
   for (const kv::RankPool::Buffer &buffer : shared.pool.getBuffers())
     buffers.push_back(base + buffer.begin);
+  json tables = json::array();
+  for (const kv::PageTable &table : shared.pool.getMemory().tables)
+    tables.push_back(
+        std::vector<std::int32_t>(table.pages, table.pages + table.count));
   return {{"buffers", std::move(buffers)},
-          {"tables", shared.pool.getPages()},
+          {"tables", std::move(tables)},
+          {"first_pages", shared.pool.getFirstPages()},
           {"pool_pages", shared.pool.getPoolPages()}};
 }
 
@@ -288,7 +298,7 @@ layline::tool::sendPair(const kv::Plan &plan, const kv::TrafficOptions &request,
                         LoopbackEngine &engine, int sourceRank,
                         LoopbackTarget &target, int repeats) {
   const kv::Rank &rank = plan.source.ranks[sourceRank];
-  SharedPool source(makePool(plan.source, rank, request));
+  SharedPool source(makePool(plan, plan.source, rank, request));
   kv::fillItems(plan, plan.source, rank, source.pool, request.tokens);
   int64_t bytes = target.expect(source, sourceRank);
   int64_t had = target.countArrived();

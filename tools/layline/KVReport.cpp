@@ -141,14 +141,22 @@ static void printMaps(std::ostream &os, const KVPlanned &planned,
             {rank.tokens, planned.plan.target.ranks[transfer.target].tokens,
              transfer.moves.front().share},
             all, {{std::max(request.prefix, chunk.begin), chunk.end}})));
+    std::string keeps = count(countTokens(kept)), which = rangeText(kept);
+    // Which tokens these are, a request's page table says.
+    if (rank.tokens.kind == kv::TokenPart::Kind::PageNumber) {
+      keeps = "-";
+      which = "pages " + std::to_string(rank.tokens.index) + " mod " +
+              std::to_string(rank.tokens.parts);
+      if (sent != "nothing")
+        sent = "of these";
+    }
     std::set<int64_t> layers;
     for (const std::vector<int64_t> &own : rank.layers)
       layers.insert(own.begin(), own.end());
     table.add({std::to_string(r),
                std::to_string(rank.pp) + "  " + std::to_string(rank.cp) + "  " +
                    std::to_string(rank.tp),
-               count(countTokens(computed)), rangeText(computed),
-               count(countTokens(kept)), rangeText(kept),
+               count(countTokens(computed)), rangeText(computed), keeps, which,
                listText({layers.begin(), layers.end()}), sent,
                formatBytes(traffic.bySource[r].bytes)});
   }

@@ -252,6 +252,7 @@ void layline::tool::addKVSendCommand(CLI::App &kv, int &exitCode) {
   for (const char *name : {"--model", "--from", "--to"})
     plan->excludes(command->get_option(name)->required(false));
   addRequestOptions(*command, arguments->request);
+  addTableOptions(*command, arguments->request);
   command
       ->add_option("--pair", arguments->pair,
                    "SOURCE:TARGET; first: the first pair that sends; all: one "

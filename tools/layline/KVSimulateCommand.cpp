@@ -93,6 +93,7 @@ static int runSimulate(const Arguments &arguments) {
   kv::SimulationOptions options;
   options.tokens = request->tokens;
   options.prefix = request->prefix;
+  options.omitsPrefixPages = request->omitsPrefixPages;
   options.room = request->room;
   options.chunkEnds =
       kv::getChunkEnds(*request, planned->plan.target.pageTokens);
@@ -123,6 +124,7 @@ void layline::tool::addKVSimulateCommand(CLI::App &kv, int &exitCode) {
       "simulate", "Carry a plan out in memory and compare every byte");
   addPlanOptions(*command, arguments->plan);
   addRequestOptions(*command, arguments->request);
+  addTableOptions(*command, arguments->request);
   command
       ->add_option("--seed", arguments->seed,
                    "Of the order of pages; 0: one after the other")

@@ -34,7 +34,8 @@ public:
   };
 
   /// `makePages(count)` gives the pages of each table of the side in turn, of
-  /// which the request needs `count`.
+  /// which the request needs `count`. Ranks that keep pages by their numbers
+  /// have to be given the same.
   RankPool(const Side &side, const Rank &rank, std::int64_t tokens,
            const std::function<PoolPages(std::int64_t)> &makePages);
 
@@ -53,13 +54,19 @@ public:
   }
   RankMemory getMemory() const;
 
+  /// The tables in getMemory begin behind the pages of a prefix.
+  void setFirstPages(std::vector<std::int64_t> entries) {
+    firstPages = std::move(entries);
+  }
+  const std::vector<std::int64_t> &getFirstPages() const { return firstPages; }
+
 private:
   std::vector<Buffer> buffers;
   std::size_t totalBytes = 0;
   std::uint8_t *memory = nullptr;
   std::vector<std::uint64_t> addresses;
   std::vector<std::vector<std::int32_t>> pages; ///< by table
-  std::vector<std::int64_t> poolPages;
+  std::vector<std::int64_t> poolPages, firstPages;
 };
 
 /// The bytes of one head of one token, which differ wherever plane, layer, head
@@ -75,12 +82,22 @@ void fillPool(const RankPool &pool);
 struct PoolItem {
   int plane = 0;
   std::int64_t layer = 0, head = 0, token = 0;
+  std::size_t table = 0;            ///< of the side, that has the item's page
+  std::int64_t entry = 0;           ///< of the table
   std::size_t buffer = 0, byte = 0; ///< ordinal, offset in it
 };
 /// All that a rank keeps of a request.
 void forEachItem(const Plan &plan, const Side &side, const Rank &rank,
                  const RankPool &pool, std::int64_t tokens,
                  const std::function<void(const PoolItem &)> &visit);
+
+/// By table of the side: the first entry that a request of which a target has
+/// `prefix` tokens needs. Pages in front of it need not be in the table.
+std::vector<std::int64_t> findFirstEntries(const Plan &plan, const Side &side,
+                                           const Rank &rank,
+                                           const RankPool &pool,
+                                           std::int64_t tokens,
+                                           std::int64_t prefix);
 
 /// Writes the content of everything that a rank keeps.
 void fillItems(const Plan &plan, const Side &side, const Rank &rank,

@@ -31,6 +31,9 @@ struct TrafficOptions {
   /// Tokens of a chunk; 0: the request is one chunk.
   std::int64_t chunk = 0;
   PageOrder pages = PageOrder::Contiguous;
+  /// Real page tables begin with the first page that is needed behind the
+  /// prefix. Counts do not depend on it.
+  bool omitsPrefixPages = false;
 };
 
 /// [begin, end) cut where a grid that starts at `base` has its lines.

@@ -13,6 +13,7 @@ enum class Residency {
   Gathered,   ///< every rank all tokens: each layer is gathered as it runs
   Layers,     ///< every rank all tokens of the layers that it owns (LayerSplit)
   Pages,      ///< page i of a request on rank i mod n
+  Numbers,    ///< page number i of the pool's allocator on rank i mod n
   Contiguous, ///< the tokens that it computes, where these are contiguous
   Zigzag,
   Cyclic,
@@ -37,6 +38,7 @@ enum class ComputeSplit { Zigzag, Contiguous, Cyclic };
 ///                how query tokens are dealt out over cp (zigzag)
 ///   layersplit   each cp rank owns layers
 ///   pagesplit    page i on rank i mod n, over cp, or over tp without one
+///   pagenumber   the same by the number that the allocator gives the page
 ///   cpstore      each cp rank keeps the tokens that it computes
 ///   owners=0:10,1:10,...
 ///                layersplit with these ranks and numbers of layers

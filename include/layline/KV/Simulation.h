@@ -27,6 +27,9 @@ struct SimulationOptions {
   std::vector<std::int64_t> chunkEnds;
   /// Pages of a request lie in order of this seed; 0: one after the other.
   std::uint64_t seed = 0;
+  /// Page tables begin with the first page that is needed behind the prefix;
+  /// else with the request.
+  bool omitsPrefixPages = false;
   /// Packed transfers go through scratch buffers; else block by block.
   bool packs = true;
 };

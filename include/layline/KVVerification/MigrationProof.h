@@ -32,6 +32,8 @@ struct MigrationFault {
   std::int64_t tokens = 0; ///< of the request
   Interval chunk;          ///< the one that the token is in
   std::int64_t room = 0;
+  /// A number that the token's page has, of sides that divide pages by it.
+  std::int64_t sourcePart = 0, targetPart = 0;
   int target = 0, plane = 0;
   std::int64_t layer = 0, head = 0, token = 0;
   std::vector<int> writers; ///< source ranks that write it; none: never written

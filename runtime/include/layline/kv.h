@@ -138,6 +138,12 @@ LAYLINE_KV_API layline_status
 layline_kv_plan_buffer(const layline_kv_plan *plan, int32_t side, int64_t rank,
                        int64_t index, layline_kv_buffer_info *info);
 
+/* Of a rank that keeps the pages whose number modulo `parts` is `index`, page n
+ * of its group as its own page n / parts; 1 and 0 of other ranks. */
+LAYLINE_KV_API layline_status layline_kv_plan_page_parts(
+    const layline_kv_plan *plan, int32_t side, int64_t rank, int64_t *parts,
+    int64_t *index);
+
 /* The name of a page table: "kv", "window", "state". */
 LAYLINE_KV_API layline_status layline_kv_plan_table(const layline_kv_plan *plan,
                                                     int32_t side, int64_t table,
@@ -194,19 +200,32 @@ LAYLINE_KV_API layline_status layline_kv_plan_pages(
     const layline_kv_plan *plan, const layline_kv_request *request,
     int32_t side, int64_t rank, int64_t table, int64_t *pages);
 
+/* The first of them that what lies behind the prefix needs, or lies in a window:
+ * a table may begin there (layline_kv_memory.first_pages). */
+LAYLINE_KV_API layline_status layline_kv_plan_first_page(
+    const layline_kv_plan *plan, const layline_kv_request *request,
+    int32_t side, int64_t rank, int64_t table, int64_t *page);
+
 /* What a rank has for a request. */
 typedef struct layline_kv_memory {
   size_t size;             /* sizeof(layline_kv_memory) */
   const uint64_t *buffers; /* addresses, in the order of the rank's buffers */
   int64_t buffer_count;
   /* By table of the side: page numbers of the request in the order of its slots
-   * at this rank, and how many are given. */
+   * at this rank, and how many are given. Of ranks that keep pages by their
+   * numbers (layline_kv_plan_page_parts): the table that all of their group
+   * share, each page with the number that the group knows it by. */
   const int32_t *const *tables;
   const int64_t *table_pages;
   int64_t table_count;
   /* By table: pages of a buffer, so that page numbers can be checked; 0, or a
    * null pointer for all: not known. */
   const int64_t *pool_pages;
+  /* Appended; not read if `size` says that it is not there. By table: how many
+   * pages of the request are in front of entry 0, because a prefix lies in them
+   * that the target has; a null pointer: none. Where one of them is needed the
+   * bind fails. */
+  const int64_t *first_pages;
 } layline_kv_memory;
 
 /* What `source` sends to `target` for a chunk of a request. Checks the request,
@@ -260,6 +279,25 @@ typedef struct layline_kv_part {
 
 LAYLINE_KV_API layline_status layline_kv_binding_part(
     const layline_kv_binding *binding, int64_t index, layline_kv_part *part);
+
+/* --- Page tables as engines have them ------------------------------------- */
+
+/* Pages of token slots (page * page_tokens + slot in the page), in the order of
+ * the request's tokens, of which `count` are given: their number, and, unless
+ * `room` is 0, all of them. Fails if the slots of a page do not follow one
+ * another from its first on, and if `room` is too small. `pages` may be null if
+ * `room` is 0. */
+LAYLINE_KV_API layline_status layline_kv_pages_of_slots(
+    const int64_t *slots, int64_t count, int64_t page_tokens, int32_t *pages,
+    int64_t room, int64_t *number);
+
+/* Of `count` pages of a cache whose page numbers are divided among `ranks` ranks
+ * (page n is page n / ranks of rank n mod ranks), those of one rank: its own
+ * numbers, and which entries they were, ascending. A bind does this itself where
+ * the plan says so (layline_kv_plan_page_parts); this is for other tables. */
+LAYLINE_KV_API layline_status layline_kv_striped_pages(
+    const int32_t *pages, int64_t count, int64_t ranks, int64_t rank,
+    int32_t *own, int64_t *positions, int64_t room, int64_t *number);
 
 /* --- Descriptors ---------------------------------------------------------- */
 

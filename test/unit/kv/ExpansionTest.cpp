@@ -47,6 +47,7 @@ bool holds(const TokenPart &part, const Request &request, std::int64_t token) {
   };
   switch (part.kind) {
   case TokenPart::Kind::Whole:
+  case TokenPart::Kind::PageNumber: // which, a page table says
     return true;
   case TokenPart::Kind::Room:
     return request.room % part.parts == part.index;
@@ -270,16 +271,30 @@ TEST_CASE("expansion: a pair's bytes against a loop over tokens and heads") {
           one.tokens = one.chunk.end = 1;
           one.chunk.begin = 0;
         }
+        auto isNumbered = [&](const Rank &rank) {
+          return !plane.isState &&
+                 rank.tokens.kind == TokenPart::Kind::PageNumber;
+        };
+        auto hasPage = [&](const Side &side, const Rank &rank,
+                           const FakeMemory &memory) {
+          return !isNumbered(rank) ||
+                 memory.table[token / side.pageTokens] % rank.tokens.parts ==
+                     rank.tokens.index;
+        };
         if (atSource && atTarget && token >= begin && token < end &&
-            holds(move.share, one, token))
+            hasPage(plan.source, from, source) &&
+            hasPage(plan.target, to, target) && holds(move.share, one, token))
           for (const LayerRun &run : move.layers)
             for (std::int64_t i = 0; i < run.count; ++i)
               for (std::int64_t head = 0; head < move.heads; ++head)
                 for (std::int64_t byte = 0; byte < plane.headBytes; ++byte) {
-                  auto at = [&](const FakeMemory &memory, std::int64_t buffer,
-                                const Placement &place, std::int64_t slot,
-                                std::int64_t first, std::int64_t size) {
+                  auto at = [&](const FakeMemory &memory, const Rank &rank,
+                                std::int64_t buffer, const Placement &place,
+                                std::int64_t slot, std::int64_t first,
+                                std::int64_t size) {
                     std::int64_t page = memory.table[slot / size];
+                    if (isNumbered(rank))
+                      page /= rank.tokens.parts;
                     return memory.addresses[buffer] +
                            static_cast<std::uint64_t>(
                                page * place.pageBytes + place.offset +
@@ -287,10 +302,10 @@ TEST_CASE("expansion: a pair's bytes against a loop over tokens and heads") {
                                (first + head) * place.headStride + byte);
                   };
                   expected.insert(
-                      {at(source, run.source + i, a, sourceSlot,
+                      {at(source, from, run.source + i, a, sourceSlot,
                           move.sourceHead,
                           plane.isState ? 1 : plan.source.pageTokens),
-                       at(target, run.target + i, b, targetSlot,
+                       at(target, to, run.target + i, b, targetSlot,
                           move.targetHead,
                           plane.isState ? 1 : plan.target.pageTokens)});
                 }

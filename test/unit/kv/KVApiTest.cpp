@@ -79,6 +79,7 @@ struct Memory {
               &table,
               &count,
               1,
+              nullptr,
               nullptr};
   }
   Memory(const Memory &) = delete;
@@ -461,7 +462,8 @@ TEST_CASE("kv api: bad calls get a status and a text") {
         "target rank 4294967297 is asked for; there are 4");
   layline_kv_memory memory = from.memory;
   memory.size = 8;
-  CHECK(bindError(memory) == "source memory.size is 8; 56 is expected");
+  CHECK(bindError(memory) ==
+        "source memory.size is 8; at least 56 is expected");
   memory = from.memory;
   memory.buffers = nullptr;
   CHECK(bindError(memory) ==

@@ -103,8 +103,8 @@ inline std::string makeCompatSpec(const Model &model, bool isTarget,
     out << ",cp" << cp;
     if (model.indexDim && seldom(2))
       out << ",layersplit,interleave";
-    else if (seldom(4))
-      out << ",pagesplit";
+    else if (seldom(3))
+      out << (seldom(2) ? ",pagesplit" : ",pagenumber");
   } else if (seldom(3) && model.layers > 1) {
     out << ",pp" << makeSizes(model.layers, 2);
   }
@@ -133,10 +133,10 @@ inline std::string makeSpec(const Model &model, bool isTarget) {
   }
   if (cp > 1 && seldom(2))
     out << ","
-        << *rc::gen::elementOf(
-               std::vector<std::string>{"layersplit", "pagesplit", "cpstore"});
-  else if (tp > 1 && model.isLatent() && seldom(6))
-    out << ",pagesplit";
+        << *rc::gen::elementOf(std::vector<std::string>{
+               "layersplit", "pagesplit", "pagenumber", "cpstore"});
+  else if (tp > 1 && model.isLatent() && seldom(4))
+    out << (seldom(2) ? ",pagesplit" : ",pagenumber");
   else if (tp > 1 && seldom(3))
     for (std::int64_t dcp : {4, 3, 2})
       if (tp % dcp == 0) {

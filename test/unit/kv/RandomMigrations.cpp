@@ -58,6 +58,7 @@ int main() {
     };
     if (seldom(3))
       simulation.prefix = cut();
+    simulation.omitsPrefixPages = seldom(2);
     if (seldom(2)) {
       simulation.chunkEnds = {cut(), cut(), simulation.tokens};
       std::sort(simulation.chunkEnds.begin(), simulation.chunkEnds.end());

@@ -54,7 +54,7 @@ struct Relayout {
         {{std::max(request.prefix, request.chunk.begin), request.chunk.end}});
     auto check = [&](const TokenPart &part, std::int64_t page,
                      const std::vector<std::int32_t> &pages) {
-      if (countPages(runs, request, part, page) >
+      if (findPages(runs, request, part, page).end >
           static_cast<std::int64_t>(pages.size()))
         throw std::out_of_range("a page is missing");
     };
@@ -168,7 +168,8 @@ void checkPageCount(const Json &in, const Json &expected) {
   Request request = makeRequest(in["tokens"]);
   std::vector<TokenRun> runs =
       selectTokens({TokenPart()}, request, {request.chunk});
-  REQUIRE(countPages(runs, request, TokenPart(), in["page_size"]) == expected);
+  REQUIRE(findPages(runs, request, TokenPart(), in["page_size"]).end ==
+          expected);
 }
 
 void checkGroupRuns(const Json &in, const Json &expected) {

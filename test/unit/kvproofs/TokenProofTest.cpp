@@ -71,7 +71,7 @@ TEST_CASE("two parts meet in a formula where they meet in some request") {
       for (std::size_t k = i; k < parts.size(); k += 2) {
         std::vector<Atom> atoms;
         for (const TokenPart &part : {parts[i], parts[k]})
-          if (std::optional<Atom> atom = getAtom(part))
+          if (std::optional<Atom> atom = getAtom(part, DealTable::None))
             atoms.push_back(*atom);
         std::optional<TokenPoint> point = prover.findToken(domain, atoms);
         INFO(i << " " << k);
