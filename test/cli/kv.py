@@ -92,12 +92,31 @@ run = kv("simulate", QWEN, "tp1,cp4", "tp4", 300, "--faults", "all")
 test.expect(run.status == 0 and "no request was ready with a byte missing" in run.stdout
             and ", 0 neither" in run.stdout, "kv simulate --faults", str(run))
 
+# Pages that cp ranks keep by the numbers of an allocator; tables behind a prefix.
+planned(["2 0 2 0 1,024 [1024,1536)+[2560,3072) - pages 2 mod 4 0-47 of these",
+         "proved: source: every page number has one owner of 4",
+         "proved: every byte of every target is written exactly once"],
+        QWEN, "tp1,cp4,pagenumber", "tp4", 4096, "-o", file)
+test.expect(json.loads(file.read_text())["features"] == ["page_number"],
+            "a plan by page numbers names the feature", file)
+run = test.run("kv", "verify", file)
+test.expect(run.status == 0 and "one owner of 4" in run.stdout, "kv verify, page numbers",
+            str(run))
+for target in ("tp4,page16", "tp2,dcp2,page8"):
+    run = kv("simulate", QWEN, "tp1,cp4,page16,pagenumber", target, 70, "--chunk", 32,
+             "--prefix", 32, "--omit-prefix-pages")
+    test.expect(run.status == 0 and "target ranks is right" in run.stdout
+                and ", 0 of them more than once" in run.stdout,
+                f"kv simulate, page numbers to {target}", str(run))
+
 # Refused, with the reason, and nothing written.
 REFUSED = [
     (QWEN, "tp3", "tp4", [], 1, ["tp3", "4 heads", "3 ranks"]),
     (QWEN, "tp4,page64", "tp2,page32", ["--profile", "sglang-compat"], 1, ["pages of 64 and of 32"]),
     (QWEN, "tp4,bf16", "tp2,fp8", [], 1, ["bf16", "fp8", "never converted"]),
     (QWEN, "tp4", "tp4,cp2", ["--profile", "sglang-compat"], 1, ["target cp 2"]),
+    (QWEN, "tp4,pagenumber", "tp4", [], 1, ["pagenumber with cpN is expected"]),
+    (QWEN, "cp2,pagenumber,pagesplit", "tp4", [], 2, ["'pagesplit'", "a second time"]),
     (V32, "cp8,layersplit", "tp8", ["--profile", "sglang-compat"], 1, ["interleave is expected"]),
     (V32, "cp8,layersplit,interleave", "tp8", ["--senders", "chunk"], 1, ["1/8 of them"]),
     (QWEN, "tp4,tp2", "tp4", [], 2, ["'tp2'", "second time"]),

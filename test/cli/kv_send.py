@@ -273,13 +273,14 @@ def check_numbered(engine, python):
     """Pages that cp ranks keep by their numbers, of a table that they share."""
     for profile in ("optimised", "sglang-compat"):
         rows = sent(send(engine, "--model", MODELS / "qwen3-0.6b.json", "--from",
-                         "tp1,cp2,page16,pagenumber", "--to", "tp1,page16",
+                         "tp1,cp3,page16,pagenumber", "--to", "tp1,page16",
                          "--tokens", 200, "--pages", "fragmented", "--profile",
                          profile, "--pair", "all", python=python)[0],
                     f"{engine}, pages by their numbers, {profile}")
         pages = 13 * 16 if profile == "sglang-compat" else 200
-        test.expect(rows and sum(int(row["bytes"]) for row in rows) ==
-                    pages * 28 * 2 * 8 * 256,
+        sizes = [int(row["bytes"]) for row in rows]
+        test.expect(len(sizes) == 3 and min(sizes) > 0 and
+                    sum(sizes) == pages * 28 * 2 * 8 * 256,
                     f"{engine}, {profile}: each page from its owner", rows)
 
 
