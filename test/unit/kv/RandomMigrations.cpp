@@ -13,6 +13,7 @@
 
 #include "plan/Error.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -41,6 +42,7 @@ bool movesPages(const Plan &plan) {
 int main() {
   setenv("RC_PARAMS", "max_success=15000 seed=22", 0);
   std::map<std::string, Tally> tally;
+  std::int64_t numbered = 0, behind = 0; // of those that were moved
   bool isGood = rc::check("every byte arrives", [&] {
     const auto [model, from, to] = makeLayoutPair();
     PlanOptions options = makePlanOptions();
@@ -86,6 +88,8 @@ int main() {
       if (!result.fault.empty())
         RC_FAIL(result.fault);
       RC_ASSERT(!isOptimised || result.twice == 0);
+      numbered += usesPageNumbers(plan);
+      behind += request.omitsPrefixPages && request.prefix > 0;
       if (isOptimised && !movesPages(plan)) {
         // Any cut will do.
         SimulationOptions other = simulation;
@@ -102,11 +106,19 @@ int main() {
   for (const auto &[name, count] : tally)
     std::cout << name << ": " << count.planned << " planned and moved, "
               << count.refused << " refused\n";
+  std::cout << numbered << " of pages by their numbers, " << behind
+            << " with tables behind a prefix\n";
   // A generator that only makes what is refused would show nothing.
   for (const char *name : {"optimised", "compat"})
     if (isGood && tally[name].planned * 20 < tally[name].refused) {
       std::cerr << name << ": too few pairs are planned\n";
       isGood = false;
     }
+  // More than one of 100 of those that 15,000 pairs give.
+  if (isGood && tally["optimised"].planned > 1000 &&
+      std::min(numbered, behind) * 100 < tally["optimised"].planned) {
+    std::cerr << "too few page numbers, or tables behind a prefix\n";
+    isGood = false;
+  }
   return isGood ? 0 : 1;
 }
