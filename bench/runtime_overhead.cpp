@@ -287,7 +287,7 @@ void benchmark(const std::string &planFile, std::int64_t tokens, int rounds) {
   BareProducts bare(plan, *variant, tokens);
 
   // One variant whose steps change: the device keeps the arenas, and what is in
-  // them, as long as the variant is the same object.
+  // them.
   Variant current = *variant;
   auto ofDevice = [&](const std::vector<Step> &steps) {
     return Candidate{[&] { current.steps = steps; },

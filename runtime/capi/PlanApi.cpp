@@ -82,6 +82,7 @@ extern "C" {
 
 layline_status layline_plan_load(layline_engine *engine, const char *path) {
   return with(engine, [&] {
+    engine->engine.dropPlan(); // also if there is no such file
     notNull(path);
     engine->engine.loadPlan(readFile(path), path);
   });
@@ -91,6 +92,7 @@ layline_status layline_plan_load_memory(layline_engine *engine,
                                         const char *text, size_t bytes,
                                         const char *name) {
   return with(engine, [&] {
+    engine->engine.dropPlan();
     notNull(text, name);
     engine->engine.loadPlan({text, bytes}, name);
   });

@@ -31,7 +31,7 @@ const Plan &Engine::plan() const {
   return *plan_;
 }
 
-void Engine::loadPlan(std::string_view text, const std::string &name) {
+void Engine::dropPlan() {
   device_.reset();
   plan_.reset();
   uses_.clear();
@@ -42,7 +42,10 @@ void Engine::loadPlan(std::string_view text, const std::string &name) {
   past_ = 0;
   variant_ = nullptr;
   dropHooksOfPlan();
+}
 
+void Engine::loadPlan(std::string_view text, const std::string &name) {
+  dropPlan();
   LoadedPlan loaded = runtime::loadPlan(text, name);
   if (!loaded.findings.empty())
     fail(loaded.status, loaded.findings.front(),

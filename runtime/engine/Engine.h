@@ -20,6 +20,8 @@ public:
   Engine(std::string device, DeviceOptions options,
          std::unique_ptr<Transport> transport);
 
+  /// No plan, and nothing that belongs to one.
+  void dropPlan();
   void loadPlan(std::string_view text, const std::string &name);
   const Plan &plan() const;
   /// The ranks of the plan that are in this process, ascending.

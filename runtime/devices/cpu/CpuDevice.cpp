@@ -72,7 +72,6 @@ private:
   Transport &transport_;
   std::vector<RankContext<T>> ranks_; ///< of this process
   RunState state_;
-  const Variant *arenasOf_ = nullptr;
   Trace *trace_ = nullptr; ///< of this run
   std::vector<Tap> taps_;
   std::unordered_map<const Step *, std::size_t> firstTap_;
@@ -224,7 +223,6 @@ template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
 
 template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
   const Variant &variant = *request.variant;
-  bool isNew = arenasOf_ != &variant;
   state_.variant = &variant;
   state_.tokens = request.tokens;
   state_.past = request.past;
@@ -243,18 +241,21 @@ template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
     std::int64_t &scale = state_.arenaScale[buffer.arena];
     scale = std::max(scale, bytes / dtypeBytes(buffer.dtype));
   }
-  if (isNew) {
-    arenasOf_ = nullptr;
-    for (RankContext<T> &rank : ranks_) {
-      rank.arenas.clear();
-      for (std::size_t a = 0; a < variant.arenas.size(); ++a)
-        rank.arenas.emplace_back(
-            static_cast<std::size_t>(checkedMul(variant.arenas[a].bytes,
-                                                state_.arenaScale[a],
-                                                "size of an arena")),
-            MemorySource{hooks_.memory(), rank.rank, LAYLINE_MEMORY_ARENA});
+  for (RankContext<T> &rank : ranks_) {
+    if (rank.arenas.size() < variant.arenas.size())
+      rank.arenas.resize(variant.arenas.size());
+    for (std::size_t a = 0; a < variant.arenas.size(); ++a) {
+      auto bytes = static_cast<std::size_t>(checkedMul(
+          variant.arenas[a].bytes, state_.arenaScale[a], "size of an arena"));
+      // Variants take turns, prefill and decode: the memory of the largest
+      // stays.
+      if (rank.arenas[a].data() && rank.arenas[a].size() >= bytes)
+        continue;
+      rank.arenas[a] = {};
+      rank.arenas[a] =
+          AlignedBytes(bytes, MemorySource{hooks_.memory(), rank.rank,
+                                           LAYLINE_MEMORY_ARENA});
     }
-    arenasOf_ = &variant;
   }
   listTaps(variant);
   for (std::size_t r = 0; r < ranks_.size(); ++r) {

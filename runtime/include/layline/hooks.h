@@ -128,7 +128,7 @@ layline_status layline_attention_set(layline_engine *engine,
 /* --- Memory --------------------------------------------------------------- */
 
 typedef enum layline_memory {
-  LAYLINE_MEMORY_ARENA = 0,   /* activations of one variant */
+  LAYLINE_MEMORY_ARENA = 0,   /* activations; of the variants that ran */
   LAYLINE_MEMORY_WEIGHTS = 1, /* slices; ranks with equal ones share them */
   LAYLINE_MEMORY_CACHE = 2    /* rows of caches that have no hooks */
 } layline_memory;

@@ -166,6 +166,19 @@ TEST_CASE("null pointers and unknown devices are refused", "[engine]") {
   layline_engine_destroy(engine);
 }
 
+TEST_CASE("after a plan that cannot be loaded there is none", "[engine]") {
+  std::int64_t ranks = 0;
+  for (int way : {0, 1, 2}) {
+    TestEngine engine(tiny());
+    engine.check(layline_plan_ranks(engine.get(), &ranks));
+    CHECK((way == 0 ? layline_plan_load(engine.get(), "/nowhere")
+           : way == 1
+               ? layline_plan_load_memory(engine.get(), "{}", 2, "p")
+               : layline_plan_load(engine.get(), nullptr)) != LAYLINE_OK);
+    CHECK(layline_plan_ranks(engine.get(), &ranks) == LAYLINE_NOT_BOUND);
+  }
+}
+
 TEST_CASE("a plan can be asked what it is", "[engine]") {
   TestEngine engine(llamaPlan(4, Boundaries::Rows, 6));
   std::int64_t number = 0, min = 0, max = 0;
