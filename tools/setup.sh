@@ -12,6 +12,8 @@ libraries=(nlohmann-json3-dev   # JSON: configurations, plans
            libboost-graph-dev   # minimum cuts
            libopenblas-dev)     # GEMM of the cpu device
 tests=(catch2
+       pkg-config           # the installed package
+       python3-venv         # Python packages from PyPI
        librapidcheck-dev    # random programs
        python3-numpy        # the KV library from Python
        libibverbs1)         # Mooncake, which `layline kv send` is tested with

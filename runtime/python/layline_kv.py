@@ -11,8 +11,8 @@ library. Needs numpy and nothing else.
     binding = plan.bind(Request(tokens), 0, 2, source, target)
     src, dst, length = binding.fill()
 
-The library is looked for in $LAYLINE_KV_LIBRARY, beside this file, and where the
-system keeps libraries. Failures of the library raise Error with its text.
+The library is looked for in $LAYLINE_KV_LIBRARY, beside this file, where it is
+installed with it, and where the system keeps libraries. Failures of the library raise Error with its text.
 """
 
 import ctypes
@@ -211,9 +211,11 @@ def _get_library():
     if _library is not None:
         return _library
     name = "liblayline_kv.so"
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
-    asked = os.environ.get("LAYLINE_KV_LIBRARY")
-    path = asked or (beside if os.path.exists(beside) else name + ".1")
+    here = os.path.dirname(os.path.abspath(__file__))
+    # Installed, this file is in LIB/layline/python.
+    places = [os.path.join(here, name), os.path.join(here, "../..", name)]
+    path = os.environ.get("LAYLINE_KV_LIBRARY") or next(
+        (place for place in places if os.path.exists(place)), name + ".1")
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
