@@ -8,7 +8,7 @@ export LAYLINE_BUILD_DIR
 export ASAN_OPTIONS ?= detect_container_overflow=0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test bench docs format clean
+.PHONY: help setup configure build demo generate test bench docs format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -26,6 +26,10 @@ build: configure ## Build everything
 demo: configure ## Build the compiler, then compile, prove and run two models
 	cmake --build $(BUILD) -j $(JOBS) --target layline
 	examples/demo.sh
+
+generate: configure ## Fetch a small language model, plan it for 3, 1, 2 and 4 ranks, and let it write
+	cmake --build $(BUILD) -j $(JOBS) --target layline layline-generate
+	examples/generate/generate.sh
 
 test: build ## Build everything and run all tests
 	ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
