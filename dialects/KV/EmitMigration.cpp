@@ -332,6 +332,72 @@ static_assert(static_cast<int>(BatchKind::Layer) ==
                       static_cast<int>(Batching::All),
               "batchings");
 
+//===----------------------------------------------------------------------===//
+// Completion
+//===----------------------------------------------------------------------===//
+
+// Enums of the plan and of the dialect have the same cases in the same order.
+static_assert(static_cast<unsigned>(ReportSet::Main) ==
+                      static_cast<unsigned>(Report::Main) &&
+                  static_cast<unsigned>(ReportSet::Index) ==
+                      static_cast<unsigned>(Report::Index) &&
+                  static_cast<unsigned>(ReportSet::State) ==
+                      static_cast<unsigned>(Report::State) &&
+                  static_cast<unsigned>(ReportSet::Auxiliary) ==
+                      static_cast<unsigned>(Report::Auxiliary),
+              "reports");
+static_assert(static_cast<int>(StoreKind::TargetSlots) ==
+                      static_cast<int>(Store::TargetSlots) &&
+                  static_cast<int>(StoreKind::BroadcastScratch) ==
+                      static_cast<int>(Store::BroadcastScratch),
+              "stores");
+static_assert(static_cast<int>(MomentKind::Consumed) ==
+                      static_cast<int>(Moment::Consumed) &&
+                  static_cast<int>(MomentKind::Quiet) ==
+                      static_cast<int>(Moment::Quiet),
+              "moments");
+static_assert(static_cast<int>(ReuseKind::NextLayer) ==
+                  static_cast<int>(Reuse::NextLayer),
+              "reuses");
+
+static ReadinessAttr getReadinessAttr(MLIRContext *context,
+                                      const Readiness &readiness) {
+  return ReadinessAttr::get(context, static_cast<ReadyWhen>(readiness.when),
+                            static_cast<ReadyCounting>(readiness.counting),
+                            static_cast<ReadyReporting>(readiness.reporting),
+                            static_cast<ReadyNaming>(readiness.naming),
+                            static_cast<ReadyFailure>(readiness.failure));
+}
+
+static void emitCompletion(OpBuilder &builder, Location loc, const Plan &plan) {
+  MLIRContext *context = builder.getContext();
+  for (auto [target, ranks] : llvm::enumerate(plan.responders)) {
+    SmallVector<Attribute> reports;
+    SmallVector<int64_t> completions;
+    for (const Responder &responder : plan.readiness.targets[target]) {
+      reports.push_back(
+          ReportSetAttr::get(context, static_cast<ReportSet>(responder.reports)));
+      completions.push_back(responder.completions);
+    }
+    ReadyOp::create(builder, loc, builder.getI64IntegerAttr(target),
+                    builder.getDenseI64ArrayAttr(
+                        SmallVector<int64_t>(ranks.begin(), ranks.end())),
+                    builder.getArrayAttr(reports),
+                    builder.getDenseI64ArrayAttr(completions));
+  }
+  for (const Lifetime &lifetime : plan.lifetimes)
+    LifetimeOp::create(builder, loc, static_cast<StoreKind>(lifetime.store),
+                       lifetime.name, static_cast<MomentKind>(lifetime.from),
+                       static_cast<MomentKind>(lifetime.until),
+                       static_cast<MomentKind>(lifetime.afterFailure),
+                       static_cast<ReuseKind>(lifetime.reuse));
+  for (const RelaySlot &slot : plan.relay.slots)
+    SlotOp::create(
+        builder, loc, slot.isAtSource ? SlotPlace::Source : SlotPlace::Target,
+        slot.source, slot.target, slot.lane, slot.bytes, slot.maxDescriptors,
+        SmallVector<int64_t>(slot.transfers.begin(), slot.transfers.end()));
+}
+
 OwningOpRef<ModuleOp> layline::kv::emitMigration(MLIRContext *context,
                                                  const Plan &plan,
                                                  std::string &error) {
@@ -353,7 +419,11 @@ OwningOpRef<ModuleOp> layline::kv::emitMigration(MLIRContext *context,
       builder.getI64IntegerAttr(plan.policy.slotBytes),
       plan.policy.roundsToPages ? builder.getUnitAttr() : UnitAttr(),
       builder.getI64IntegerAttr(plan.policy.prefixUnit),
-      plan.model.empty() ? StringAttr() : builder.getStringAttr(plan.model));
+      plan.model.empty() ? StringAttr() : builder.getStringAttr(plan.model),
+      getReadinessAttr(context, plan.readiness),
+      builder.getStrArrayAttr(SmallVector<StringRef>(
+          plan.readiness.keys.begin(), plan.readiness.keys.end())),
+      builder.getI64IntegerAttr(plan.relay.lanes));
   builder.createBlock(&migrate.getBody());
   for (const Transfer &transfer : plan.transfers) {
     OpBuilder::InsertionGuard guard(builder);
@@ -369,9 +439,6 @@ OwningOpRef<ModuleOp> layline::kv::emitMigration(MLIRContext *context,
       if (!emitSend(builder, loc, plan, transfer, move, error))
         return {};
   }
-  for (auto [target, ranks] : llvm::enumerate(plan.responders))
-    ReadyOp::create(builder, loc, builder.getI64IntegerAttr(target),
-                    builder.getDenseI64ArrayAttr(
-                        SmallVector<int64_t>(ranks.begin(), ranks.end())));
+  emitCompletion(builder, loc, plan);
   return module;
 }

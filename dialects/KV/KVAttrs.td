@@ -225,4 +225,77 @@ def KV_BufferAttr : AttrDef<KV_Dialect, "Buffer"> {
   let assemblyFormat = "`<` $name `table` $table `page` $pageBytes `>`";
 }
 
+//===----------------------------------------------------------------------===//
+// Completion: the words of kv.json, also those that are refused
+//===----------------------------------------------------------------------===//
+
+def KV_Reports : I32BitEnumAttr<"ReportSet", "What a responder reports", [
+  I32BitEnumAttrCaseBit<"Main", 0, "main">,
+  I32BitEnumAttrCaseBit<"Index", 1, "index">,
+  I32BitEnumAttrCaseBit<"State", 2, "state">,
+  I32BitEnumAttrCaseBit<"Auxiliary", 3, "auxiliary">]> {
+  let cppNamespace = "::layline::kv::ir";
+  let genSpecializedAttr = 0;
+}
+
+def KV_ReportsAttr : EnumAttr<KV_Dialect, KV_Reports, "reports"> {
+  let summary = "What a responder reports of a request.";
+  let description = [{
+    `auxiliary` is what goes with a request beside its cache. It comes behind
+    all else of its sender, and is all that one with nothing to send has.
+
+    Example: `#kv.reports<main|index|auxiliary>`
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def KV_ReadyWhen : KV_Enum<"ReadyWhen", "How many completions are needed", [
+  I32EnumAttrCase<"All", 0, "all">, I32EnumAttrCase<"Any", 1, "any">]>;
+def KV_ReadyCounting : KV_Enum<"ReadyCounting", "What a repeated report counts", [
+  I32EnumAttrCase<"Senders", 0, "sender">, I32EnumAttrCase<"Reports", 1, "report">]>;
+def KV_ReadyReporting : KV_Enum<"ReadyReporting", "When a transfer is reported", [
+  I32EnumAttrCase<"Arrived", 0, "arrived">, I32EnumAttrCase<"Posted", 1, "posted">]>;
+def KV_ReadyNaming : KV_Enum<"ReadyNaming", "Whom a report is for", [
+  I32EnumAttrCase<"Request", 0, "request">, I32EnumAttrCase<"Room", 1, "room">]>;
+def KV_ReadyFailure : KV_Enum<"ReadyFailure", "How long a failure lasts", [
+  I32EnumAttrCase<"Sticky", 0, "sticky">,
+  I32EnumAttrCase<"UntilNextReport", 1, "until_next_report">]>;
+
+def KV_ReadinessAttr : AttrDef<KV_Dialect, "Readiness"> {
+  let mnemonic = "readiness";
+  let summary = "The rules by which a target rank has a request.";
+  let description = [{
+    How many of the completions of all responders are needed, whether one that
+    comes twice counts once, when a transfer is reported, whether a report names
+    the request or its room, and how long a failure lasts.
+
+    Example: `#kv.readiness<all by sender at arrived of request failure sticky>`
+
+    Constraints: those of `kv.migrate`; each rule has one value that is right.
+  }];
+  let parameters = (ins EnumParameter<KV_ReadyWhen>:$when,
+                        EnumParameter<KV_ReadyCounting>:$counting,
+                        EnumParameter<KV_ReadyReporting>:$reporting,
+                        EnumParameter<KV_ReadyNaming>:$naming,
+                        EnumParameter<KV_ReadyFailure>:$failure);
+  let assemblyFormat = "`<` $when `by` $counting `at` $reporting `of` $naming `failure` $failure `>`";
+}
+
+def KV_StoreKind : KV_Enum<"StoreKind", "A kind of buffer that a plan uses", [
+  I32EnumAttrCase<"SourcePages", 0, "source_pages">,
+  I32EnumAttrCase<"TargetPages", 1, "target_pages">,
+  I32EnumAttrCase<"BroadcastScratch", 2, "broadcast_scratch">,
+  I32EnumAttrCase<"SourceSlots", 3, "source_slots">,
+  I32EnumAttrCase<"TargetSlots", 4, "target_slots">]>;
+def KV_MomentKind : KV_Enum<"MomentKind", "What happens to a buffer", [
+  I32EnumAttrCase<"Taken", 0, "taken">, I32EnumAttrCase<"Posted", 1, "posted">,
+  I32EnumAttrCase<"Arrived", 2, "arrived">, I32EnumAttrCase<"Consumed", 3, "consumed">,
+  I32EnumAttrCase<"Failed", 4, "failed">, I32EnumAttrCase<"Quiet", 5, "quiet">]>;
+def KV_ReuseKind : KV_Enum<"ReuseKind", "Who may have a buffer next", [
+  I32EnumAttrCase<"AnyRequest", 0, "any_request">,
+  I32EnumAttrCase<"NextRound", 1, "next_round">,
+  I32EnumAttrCase<"NextLayer", 2, "next_layer">]>;
+def KV_SlotPlace : KV_Enum<"SlotPlace", "The end that a relay slot is at", [
+  I32EnumAttrCase<"Source", 0, "source">, I32EnumAttrCase<"Target", 1, "target">]>;
+
 #endif // LAYLINE_KV_ATTRS

@@ -106,16 +106,22 @@ def KV_MigrateOp : KV_Op<"migrate", [Symbol, SingleBlock, NoTerminator, NoRegion
       without their index keys are of no use.
     * each target rank has one `kv.ready`, which counts every rank that has a
       transfer to it, also an empty one, once.
+    * `readiness`, `keys` by source rank, what `kv.ready` says of reports,
+      `kv.lifetime` and, if there are `lanes`, `kv.slot` are what the transfers
+      need; what is not stated follows from them.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$source, FlatSymbolRefAttr:$target,
                        StrAttr:$profile, I64Attr:$max_descriptors, I64Attr:$slot_bytes,
                        UnitAttr:$rounds_to_pages, DefaultValuedAttr<I64Attr, "1">:$prefix_unit,
-                       OptionalAttr<StrAttr>:$model);
+                       OptionalAttr<StrAttr>:$model,
+                       OptionalAttr<KV_ReadinessAttr>:$readiness,
+                       OptionalAttr<StrArrayAttr>:$keys, OptionalAttr<I64Attr>:$lanes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `from` $source `to` $target `profile` $profile
     `max_descriptors` $max_descriptors `slot_bytes` $slot_bytes
-    (`rounds_to_pages` $rounds_to_pages^)? (`prefix_unit` $prefix_unit^)? $body attr-dict
+    (`rounds_to_pages` $rounds_to_pages^)? (`prefix_unit` $prefix_unit^)?
+    (`readiness` $readiness^)? (`keys` $keys^)? (`lanes` $lanes^)? $body attr-dict
   }];
 }
 
@@ -193,14 +199,75 @@ def KV_ReadyOp : KV_Op<"ready", [HasParent<"MigrateOp">]> {
   let summary = "Whose answers a target rank waits for.";
   let description = [{
     A request is ready when each of these ranks has reported all of it: main
-    rows, index, states. A rank counts once, whatever it sends.
+    rows, index, states, and what is auxiliary. A rank counts once, whatever it
+    sends; `completions` of its reports are waited for, one for each of its
+    transfers and the auxiliary one.
 
-    Example: `kv.ready 1 after [0, 1, 2, 3]`
+    Example:
+
+    ```mlir
+    kv.ready 1 after [0, 1]
+    kv.ready 1 after [0, 1]
+      reports [#kv.reports<main|auxiliary>, #kv.reports<auxiliary>] completions [2, 1]
+    ```
 
     Constraints: see `kv.migrate`.
+    * there is a set of reports and a count for each rank, or for none.
   }];
-  let arguments = (ins I64Attr:$target, DenseI64ArrayAttr:$sources);
-  let assemblyFormat = "$target `after` $sources attr-dict";
+  let arguments = (ins I64Attr:$target, DenseI64ArrayAttr:$sources,
+                       OptionalAttr<TypedArrayAttrBase<KV_ReportsAttr, "sets of reports">>:$reports,
+                       OptionalAttr<DenseI64ArrayAttr>:$completions);
+  let assemblyFormat = [{
+    $target `after` $sources (`reports` $reports^)? (`completions` $completions^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def KV_LifetimeOp : KV_Op<"lifetime", [HasParent<"MigrateOp">]> {
+  let summary = "From when until when buffers of a kind are pinned.";
+  let description = [{
+    Pages of a table, the scratch buffer of a broadcast, or relay slots, which
+    have no name. Of a request that has failed they are pinned until
+    `after_failure`: until every writer is quiet.
+
+    Example:
+
+    ```mlir
+    kv.lifetime source_pages "kv" from taken until arrived after_failure quiet reuse any_request
+    kv.lifetime target_slots "" from taken until consumed after_failure quiet reuse next_round
+    ```
+
+    Constraints: see `kv.migrate`.
+    * whatever a transfer, a broadcast or a round uses has a lifetime, which
+      covers its use.
+  }];
+  let arguments = (ins KV_StoreKind:$store, StrAttr:$name, KV_MomentKind:$from,
+                       KV_MomentKind:$until, KV_MomentKind:$after_failure, KV_ReuseKind:$reuse);
+  let assemblyFormat = [{
+    $store $name `from` $from `until` $until `after_failure` $after_failure
+    `reuse` $reuse attr-dict
+  }];
+}
+
+def KV_SlotOp : KV_Op<"slot", [HasParent<"MigrateOp">]> {
+  let summary = "Memory that packed blocks of one pair go through.";
+  let description = [{
+    At the source or at the target, for transfers by their numbers. A round of
+    them has at most so many bytes and descriptors; rounds of one lane go one
+    after the other.
+
+    Example: `kv.slot source 0 to 1 lane 0 bytes 33554432 max_descriptors 2048 transfers [1]`
+
+    Constraints: see `kv.migrate`.
+    * a slot has one target, and holds the largest block of its transfers.
+    * a transfer has a slot at each end where it packs, in one lane.
+  }];
+  let arguments = (ins KV_SlotPlace:$at, I64Attr:$source, I64Attr:$target, I64Attr:$lane,
+                       I64Attr:$bytes, I64Attr:$max_descriptors, DenseI64ArrayAttr:$transfers);
+  let assemblyFormat = [{
+    $at $source `to` $target `lane` $lane `bytes` $bytes
+    `max_descriptors` $max_descriptors `transfers` $transfers attr-dict
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,7 @@
 //===- MigrateOps.cpp - pools, planes and answers of a migration ----------===//
 #include "MigrateVerifier.h"
+#include "dialects/KV/PlanConversion.h"
+#include "kv/CheckCompletion.h"
 
 using namespace mlir;
 using namespace layline::kv;
@@ -172,12 +174,12 @@ LogicalResult MigrateVerifier::run() {
   if (failed(verifyPlanes()))
     return failure();
   for (Operation &nested : op.getBody().front()) {
-    if (isa<ReadyOp>(nested))
+    if (isa<ReadyOp, LifetimeOp, SlotOp>(nested))
       continue;
     auto transfer = dyn_cast<TransferOp>(nested);
     if (!transfer)
-      return nested.emitOpError("is in a migration, expected kv.transfer or "
-                                "kv.ready");
+      return nested.emitOpError("is in a migration, expected kv.transfer, "
+                                "kv.ready, kv.lifetime or kv.slot");
     if (failed(verifyRank(transfer, source, transfer.getSource())) ||
         failed(verifyRank(transfer, target, transfer.getTarget())))
       return failure();
@@ -185,7 +187,40 @@ LogicalResult MigrateVerifier::run() {
       if (failed(verifySend(transfer, send)))
         return failure();
   }
-  return failure(failed(verifyComplete()) || failed(verifyReady()));
+  return failure(failed(verifyComplete()) || failed(verifyReady()) ||
+                 failed(verifyCompletion()));
+}
+
+/// What is stated is what the transfers need.
+LogicalResult MigrateVerifier::verifyCompletion() {
+  bool isStated = op.getReadiness() || op.getKeys() || op.getLanes() ||
+                  !op.getOps<LifetimeOp>().empty() ||
+                  !op.getOps<SlotOp>().empty() ||
+                  llvm::any_of(op.getOps<ReadyOp>(), [](ReadyOp ready) {
+                    return ready.getReports().has_value();
+                  });
+  if (!isStated)
+    return success();
+  if (!op.getLanes() && !op.getOps<SlotOp>().empty())
+    return op.emitOpError("has relay slots, but no 'lanes' for them");
+  FailureOr<Plan> plan = readMigration(op);
+  if (failed(plan))
+    return failure();
+  std::string fault = findCompletionFault(*plan);
+  return fault.empty() ? success() : op.emitOpError("is wrong at ") << fault;
+}
+
+LogicalResult ReadyOp::verify() {
+  size_t sources = getSources().size();
+  size_t reports = getReports() ? getReports()->size() : 0;
+  size_t completions = getCompletions() ? getCompletions()->size() : 0;
+  if (getReports().has_value() != getCompletions().has_value() ||
+      (getReports() && (reports != sources || completions != sources)))
+    return emitOpError("has ")
+           << reports << " sets of reports and " << completions
+           << " counts of completions for " << sources
+           << " ranks, expected one of each for every rank, or none";
+  return success();
 }
 
 LogicalResult MigrateOp::verifySymbolUses(SymbolTableCollection &symbols) {

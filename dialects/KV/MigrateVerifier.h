@@ -44,6 +44,7 @@ private:
                                      int plane, int64_t layer);
   llvm::LogicalResult verifyComplete();
   llvm::LogicalResult verifyReady();
+  llvm::LogicalResult verifyCompletion();
   OwnerBroadcastOp findBroadcast(const Plane &plane, int64_t layer);
   int findPlane(llvm::StringRef name) const {
     for (auto [number, plane] : llvm::enumerate(planes))

@@ -1,5 +1,6 @@
 //===- PoolOp.cpp - what a pool is, and what its ranks keep ---------------===//
 #include "dialects/KV/KV.h"
+#include "kv/PageLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -274,46 +275,35 @@ LogicalResult PoolVerifier::verifyHeads() {
 }
 
 LogicalResult PoolVerifier::verifyPages() {
-  struct Extent {
-    int buffer;
-    int64_t begin, end;
-    StringAttr name;
+  struct Placed {
+    Plane plane;
+    Placement place;
+    PageExtent extent;
   };
-  SmallVector<Extent> extents;
-  for (PlaneAttr plane : pool.getPlanes().getAsRange<PlaneAttr>()) {
-    Placement place = getPlacement(pool, plane);
-    int64_t tokens = plane.getIsState() ? 1 : pool.getPageTokens();
-    int64_t bytes = plane.getHeadBytes();
-    // The axis with the smaller steps is inside the other.
-    int64_t inner = place.heads, outer = tokens;
-    int64_t innerStep = place.headStride, outerStep = place.tokenStride;
-    if (outer > 1 && (inner == 1 || outerStep < innerStep)) {
-      std::swap(inner, outer);
-      std::swap(innerStep, outerStep);
-    }
-    int64_t row = (inner - 1) * innerStep + bytes;
-    if ((inner > 1 && innerStep < bytes) || (outer > 1 && outerStep < row))
-      return error() << "has tokens " << place.tokenStride
-                     << " bytes apart and heads " << place.headStride
-                     << " bytes apart in plane " << plane.getName()
-                     << ", which overlap: a rank keeps " << place.heads
-                     << " heads of " << bytes << " bytes";
-    Extent extent{place.buffer, place.offset,
-                  place.offset + (outer - 1) * outerStep + row,
-                  plane.getName()};
-    if (extent.begin < 0 || extent.end > place.pageBytes)
-      return error() << "has bytes [" << extent.begin << ", " << extent.end
-                     << ") of a page for plane " << plane.getName()
-                     << ", pages of " << plane.getBuffer() << " have "
-                     << place.pageBytes;
-    for (const Extent &other : extents)
-      if (other.buffer == extent.buffer && other.begin < extent.end &&
-          extent.begin < other.end)
-        return error() << "has planes " << other.name << " and " << extent.name
-                       << " in bytes [" << std::max(other.begin, extent.begin)
-                       << ", " << std::min(other.end, extent.end)
+  int64_t tokens = pool.getPageTokens();
+  std::vector<Placed> placed;
+  for (PlaneAttr attr : pool.getPlanes().getAsRange<PlaneAttr>()) {
+    Placed next{getPlane(attr), getPlacement(pool, attr), {}};
+    if (!isApart(next.plane, tokens, next.place))
+      return error() << "has tokens " << next.place.tokenStride
+                     << " bytes apart and heads " << next.place.headStride
+                     << " bytes apart in plane " << attr.getName()
+                     << ", which overlap: a rank keeps " << next.place.heads
+                     << " heads of " << next.plane.headBytes << " bytes";
+    next.extent = getExtent(next.plane, tokens, next.place);
+    if (next.extent.begin < 0 || next.extent.end > next.place.pageBytes)
+      return error() << "has bytes [" << next.extent.begin << ", "
+                     << next.extent.end << ") of a page for plane "
+                     << attr.getName() << ", pages of " << attr.getBuffer()
+                     << " have " << next.place.pageBytes;
+    for (const Placed &other : placed)
+      if (doOverlap(other.plane, other.place, next.plane, next.place, tokens))
+        return error() << "has planes \"" << other.plane.name << "\" and "
+                       << attr.getName() << " in bytes ["
+                       << std::max(other.extent.begin, next.extent.begin)
+                       << ", " << std::min(other.extent.end, next.extent.end)
                        << ") of a page";
-    extents.push_back(extent);
+    placed.push_back(std::move(next));
   }
   return success();
 }

@@ -1,6 +1,7 @@
 //===- ReadMigration.cpp - the plan that a migration says -----------------===//
 #include "dialects/KV/KV.h"
 #include "dialects/KV/PlanConversion.h"
+#include "kv/CompletePlan.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -73,6 +74,66 @@ static Move readSend(const Plan &plan, const Transfer &transfer, SendOp send) {
   return move;
 }
 
+/// What is not stated follows from the transfers.
+static void readCompletion(MigrateOp migrate, Plan &plan) {
+  completePlan(plan, kDefaultLanes);
+  Readiness &readiness = plan.readiness;
+  if (std::optional<ReadinessAttr> rules = migrate.getReadiness()) {
+    readiness.when = static_cast<Readiness::When>(rules->getWhen());
+    readiness.counting = static_cast<Readiness::Counting>(rules->getCounting());
+    readiness.reporting =
+        static_cast<Readiness::Reporting>(rules->getReporting());
+    readiness.naming = static_cast<Readiness::Naming>(rules->getNaming());
+    readiness.failure = static_cast<Readiness::Failure>(rules->getFailure());
+  }
+  if (std::optional<ArrayAttr> keys = migrate.getKeys()) {
+    readiness.keys.clear();
+    for (StringRef key : keys->getAsValueRange<StringAttr>())
+      readiness.keys.push_back(key.str());
+  }
+  for (ReadyOp ready : migrate.getOps<ReadyOp>()) {
+    if (!ready.getReports() || !ready.getCompletions())
+      continue;
+    std::vector<Responder> &own = readiness.targets[ready.getTarget()];
+    own.clear();
+    for (auto [source, reports, completions] : llvm::zip(
+             ready.getSources(), ready.getReports()->getAsRange<ReportSetAttr>(),
+             *ready.getCompletions()))
+      own.push_back({static_cast<int>(source),
+                     static_cast<unsigned>(reports.getValue()),
+                     static_cast<int>(completions)});
+    llvm::sort(own, [](const Responder &a, const Responder &b) {
+      return a.source < b.source;
+    });
+  }
+  if (!migrate.getOps<LifetimeOp>().empty())
+    plan.lifetimes.clear();
+  for (LifetimeOp lifetime : migrate.getOps<LifetimeOp>())
+    plan.lifetimes.push_back({static_cast<Store>(lifetime.getStore()),
+                              lifetime.getName().str(),
+                              static_cast<Moment>(lifetime.getFrom()),
+                              static_cast<Moment>(lifetime.getUntil()),
+                              static_cast<Moment>(lifetime.getAfterFailure()),
+                              static_cast<Reuse>(lifetime.getReuse())});
+  std::optional<uint64_t> lanes = migrate.getLanes();
+  if (!lanes)
+    return;
+  plan.relay = {};
+  plan.relay.lanes = static_cast<int>(*lanes);
+  for (SlotOp slot : migrate.getOps<SlotOp>()) {
+    RelaySlot next;
+    next.isAtSource = slot.getAt() == SlotPlace::Source;
+    next.source = static_cast<int>(slot.getSource());
+    next.target = static_cast<int>(slot.getTarget());
+    next.lane = static_cast<int>(slot.getLane());
+    next.bytes = slot.getBytes();
+    next.maxDescriptors = slot.getMaxDescriptors();
+    next.transfers.assign(slot.getTransfers().begin(),
+                          slot.getTransfers().end());
+    plan.relay.slots.push_back(std::move(next));
+  }
+}
+
 FailureOr<Plan> layline::kv::readMigration(ModuleOp module) {
   auto migrations = llvm::to_vector(module.getOps<MigrateOp>());
   if (migrations.size() != 1)
@@ -106,7 +167,9 @@ FailureOr<Plan> layline::kv::readMigration(MigrateOp migrate) {
       llvm::sort(ranks);
       continue;
     }
-    auto transfer = cast<TransferOp>(op);
+    auto transfer = dyn_cast<TransferOp>(op);
+    if (!transfer)
+      continue; // readCompletion
     Transfer next;
     next.source = static_cast<int>(transfer.getSource());
     next.target = static_cast<int>(transfer.getTarget());
@@ -117,5 +180,6 @@ FailureOr<Plan> layline::kv::readMigration(MigrateOp migrate) {
       next.moves.push_back(readSend(plan, next, send));
     plan.transfers.push_back(std::move(next));
   }
+  readCompletion(migrate, plan);
   return plan;
 }

@@ -63,6 +63,35 @@ static Json toJson(const Move &move, const Plan &plan) {
           {"layers", std::move(layers)}};
 }
 
+static Json toJson(const Responder &responder) {
+  Json reports = Json::array();
+  for (const Name<Report> &name : kReports)
+    if (responder.reports & static_cast<unsigned>(name.value))
+      reports.push_back(name.text);
+  return {{"source", responder.source},
+          {"completions", responder.completions},
+          {"reports", std::move(reports)}};
+}
+
+static Json toJson(const Lifetime &lifetime) {
+  return {{"store", getName(kStores, lifetime.store)},
+          {"name", lifetime.name},
+          {"from", getName(kMoments, lifetime.from)},
+          {"until", getName(kMoments, lifetime.until)},
+          {"after_failure", getName(kMoments, lifetime.afterFailure)},
+          {"reuse", getName(kReuses, lifetime.reuse)}};
+}
+
+static Json toJson(const RelaySlot &slot) {
+  return {{"at", getName(kSlotPlaces, slot.isAtSource)},
+          {"source", slot.source},
+          {"target", slot.target},
+          {"lane", slot.lane},
+          {"bytes", slot.bytes},
+          {"max_descriptors", slot.maxDescriptors},
+          {"transfers", slot.transfers}};
+}
+
 namespace {
 
 /// Objects with a line for each element of their lists.
@@ -105,6 +134,7 @@ private:
   }
   void side(const char *name, const Side &side);
   void transfer(const Transfer &transfer);
+  void completion();
 
   const Plan &plan;
   std::ostringstream out;
@@ -147,11 +177,44 @@ void Printer::transfer(const Transfer &transfer) {
   close(4, '}');
 }
 
+/// When requests are ready, and what may be reused when.
+void Printer::completion() {
+  auto print = [&](const auto &element) { out << toJson(element).dump(); };
+  auto dump = [&](const auto &element) { out << Json(element).dump(); };
+  const Readiness &readiness = plan.readiness;
+  key(2, "readiness");
+  open('{');
+  field(4, "ready_when", getName(kReadyWhen, readiness.when));
+  field(4, "counted_by", getName(kCountings, readiness.counting));
+  field(4, "reported_at", getName(kReportings, readiness.reporting));
+  field(4, "names", getName(kNamings, readiness.naming));
+  field(4, "failure", getName(kFailures, readiness.failure));
+  list(4, "keys", readiness.keys, dump);
+  list(4, "targets", readiness.targets, [&](const auto &responders) {
+    Json line = Json::array();
+    for (const Responder &responder : responders)
+      line.push_back(toJson(responder));
+    out << line.dump();
+  });
+  close(2, '}');
+  list(2, "lifetimes", plan.lifetimes, print);
+  key(2, "relay");
+  open('{');
+  field(4, "lanes", plan.relay.lanes);
+  list(4, "slots", plan.relay.slots, print);
+  close(2, '}');
+  key(2, "digests");
+  open('{');
+  list(4, "source", plan.sourceDigests, dump);
+  list(4, "target", plan.targetDigests, dump);
+  close(2, '}');
+}
+
 std::string Printer::print() {
   open('{');
   field(2, "format", kFormat);
   field(2, "version", kVersion);
-  Json features = Json::array();
+  Json features = kFeatures;
   if (usesPageNumbers(plan))
     features.push_back(kPageNumberFeature);
   field(2, "features", features);
@@ -170,6 +233,7 @@ std::string Printer::print() {
        [&](const Transfer &element) { transfer(element); });
   list(2, "responders", plan.responders,
        [&](const std::vector<int> &ranks) { out << Json(ranks).dump(); });
+  completion();
   close(0, '}');
   out << '\n';
   return out.str();

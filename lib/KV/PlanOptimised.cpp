@@ -131,17 +131,14 @@ Packing OptimisedPlanner::getPacking(const Move &move, int plane,
       isContiguous(plan.source, plane, row, isRow, from.tokens, to.tokens);
   bool target =
       isContiguous(plan.target, plane, row, isRow, to.tokens, from.tokens);
-  // A block is a row, or a run of rows that one side deals out together.
-  std::int64_t block = isRow ? row : entry.headBytes;
-  for (const TokenPart &part : {from.tokens, to.tokens})
-    if (source && target)
-      block = row * std::min(plan.source.pageTokens, plan.target.pageTokens);
-    else if (part.kind == TokenPart::Kind::Cyclic && isRow &&
-             plan.source.planes[plane].tokenStride == row &&
-             plan.target.planes[plane].tokenStride == row)
-      block = std::max(block, row * part.unit);
+  std::int64_t block = getLargestBlock(plan, from, to, move);
   if ((source && target) || block >= options.packBelow)
     return Packing::None;
+  if (block > options.slotBytes)
+    fail(LAYLINE_BAD_ARGUMENT, "plane '", entry.name,
+         "' is packed in blocks of ", block,
+         " bytes, which do not fit into a slot of ", options.slotBytes,
+         "; a larger slot, or no packing of such blocks, is expected");
   return source ? Packing::Target : target ? Packing::Source : Packing::Both;
 }
 

@@ -2,6 +2,7 @@
 #include "layline/KV/Planner.h"
 #include "PlanParts.h"
 
+#include "kv/CompletePlan.h"
 #include "plan/Error.h"
 
 #include <algorithm>
@@ -108,6 +109,9 @@ Plan layline::kv::planMigration(const Model &model, const SideSpec &source,
                                 const SideSpec &target,
                                 const PlanOptions &options) {
   checkTypes(model, source, target);
+  if (options.lanes < 1 || options.lanes > kMostLanes)
+    fail(LAYLINE_BAD_ARGUMENT, "lanes of relay slots: found ", options.lanes,
+         "; 1 to ", kMostLanes, " are expected");
   Plan plan;
   plan.model = model.name;
   plan.planes = makePlanes(model, source.dtype);
@@ -121,5 +125,6 @@ Plan layline::kv::planMigration(const Model &model, const SideSpec &source,
     planCompat(plan, model, source, target, options);
   else
     planOptimised(plan, source, target, options);
+  completePlan(plan, options.lanes);
   return plan;
 }

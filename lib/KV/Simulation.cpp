@@ -119,8 +119,7 @@ void Simulator::write(std::uint64_t source, std::uint64_t target,
 
 /// Through a slot at the source, one at the target, or both.
 void Simulator::sendPacked(const Binding &binding, const Part &part) {
-  PackedBinding packed(binding, part, plan.policy.slotBytes,
-                       plan.policy.maxDescriptors);
+  PackedBinding packed(binding, part);
   std::vector<std::uint8_t> sourceSlot, targetSlot;
   std::vector<Descriptor> descriptors;
   bool atSource = part.packing != Packing::Target;

@@ -126,8 +126,7 @@ static void countPart(const Plan &plan, const Binding &binding,
     }
     return;
   }
-  PackedBinding packed(binding, part, plan.policy.slotBytes,
-                       plan.policy.maxDescriptors);
+  PackedBinding packed(binding, part);
   std::int64_t copies = part.packing == Packing::Both ? 2 : 1;
   std::vector<Descriptor> descriptors;
   for (const Round &round : packed.getRounds()) {

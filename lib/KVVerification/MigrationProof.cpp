@@ -2,6 +2,7 @@
 #include "layline/KVVerification/MigrationProof.h"
 #include "Structure.h"
 #include "TokenProof.h"
+#include "kv/CheckCompletion.h"
 #include "layline/Verification/Proof.h"
 
 #include <algorithm>
@@ -53,6 +54,7 @@ private:
   std::string describe(const MigrationFault &fault) const;
   std::string describePart(const TokenPart &part) const;
   void addLines();
+  void addCompletionLines();
 
   const Plan &plan;
   /// By target: its transfers.
@@ -343,6 +345,33 @@ void Prover::addLines() {
   }
 }
 
+/// What findCompletionFault has shown.
+void Prover::addCompletionLines() {
+  std::size_t responders = 0;
+  std::int64_t completions = 0;
+  for (const std::vector<Responder> &own : plan.readiness.targets)
+    for (const Responder &responder : own) {
+      ++responders;
+      completions += responder.completions;
+    }
+  result.lines.push_back(
+      "a request is ready when each responder, by a key of its own, has "
+      "reported all that it sends as arrived: " +
+      std::to_string(responders) + " responders, " +
+      std::to_string(completions) +
+      " reports; a failure stays, and reports name the request");
+  std::string slots = std::to_string(plan.relay.slots.size());
+  result.lines.push_back(
+      std::to_string(plan.lifetimes.size()) +
+      " kinds of buffers are pinned as long as a transfer, a broadcast or a "
+      "round uses them, of a failed request until all writers are quiet" +
+      (plan.relay.slots.empty()
+           ? ""
+           : "; " + slots +
+                 " relay slots have one target each and hold every "
+                 "block"));
+}
+
 MigrationProof Prover::run() {
   proveAll();
   result.queries = prover.numQueries();
@@ -392,7 +421,13 @@ void Prover::proveAll() {
         if (!prove(items))
           return;
     }
+  result.problem = findCompletionFault(plan);
+  if (!result.problem.empty()) {
+    result.verdict = MigrationProof::Verdict::Refuted;
+    return;
+  }
   addLines();
+  addCompletionLines();
 }
 
 MigrationProof layline::kv::proveMigration(const Plan &plan) {

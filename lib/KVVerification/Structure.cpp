@@ -1,5 +1,6 @@
 //===- Structure.cpp - what a plan says without any token -----------------===//
 #include "Structure.h"
+#include "kv/PageLayout.h"
 
 #include <algorithm>
 #include <sstream>
@@ -14,12 +15,6 @@ template <typename... Parts> std::string join(const Parts &...parts) {
   return out.str();
 }
 
-/// Bytes of a plane in a page: [offset, offset + bytes), if its tokens and
-/// heads are one inside the other.
-struct Extent {
-  std::int64_t begin = 0, end = 0;
-};
-
 class Checker {
 public:
   explicit Checker(const Plan &plan) : plan(plan) {}
@@ -33,8 +28,7 @@ private:
   bool checkPlanes();
   bool checkPart(const std::string &where, const TokenPart &part);
   bool checkPool(const char *name, const Side &side);
-  bool checkPlane(const std::string &where, const Side &side, int number,
-                  Extent &extent);
+  bool checkPlane(const std::string &where, const Side &side, int number);
   bool checkRank(const char *name, const Side &side, int number);
   bool checkTransfer(const Transfer &transfer);
   bool checkMove(const std::string &where, const Transfer &transfer,
@@ -110,8 +104,8 @@ bool Checker::checkPart(const std::string &where, const TokenPart &part) {
   return true;
 }
 
-bool Checker::checkPlane(const std::string &where, const Side &side, int number,
-                         Extent &extent) {
+bool Checker::checkPlane(const std::string &where, const Side &side,
+                         int number) {
   const Plane &plane = plan.planes[number];
   const Placement &place = side.planes[number];
   std::string in = where + "plane '" + plane.name + "': ";
@@ -134,22 +128,13 @@ bool Checker::checkPlane(const std::string &where, const Side &side, int number,
     return fail(join(in, "its pages have ", place.pageBytes,
                      " bytes, those of buffer '",
                      side.buffers[place.buffer].name, "' ", pageBytes));
-  std::int64_t tokens = plane.isState ? 1 : side.pageTokens;
-  // The axis with the smaller steps is inside the other.
-  std::int64_t inner = heads, outer = tokens, innerStep = place.headStride;
-  std::int64_t outerStep = place.tokenStride;
-  if (outer > 1 && (inner == 1 || outerStep < innerStep)) {
-    std::swap(inner, outer);
-    std::swap(innerStep, outerStep);
-  }
-  std::int64_t row = (inner - 1) * innerStep + plane.headBytes;
-  if ((inner > 1 && innerStep < plane.headBytes) ||
-      (outer > 1 && outerStep < row))
+  if (!isApart(plane, side.pageTokens, place))
     return fail(join(in, "tokens ", place.tokenStride,
                      " bytes apart and heads ", place.headStride,
-                     " bytes apart overlap: a page has ", tokens, " tokens of ",
-                     heads, " heads of ", plane.headBytes, " bytes"));
-  extent = {place.offset, place.offset + (outer - 1) * outerStep + row};
+                     " bytes apart overlap: a page has ",
+                     plane.isState ? 1 : side.pageTokens, " tokens of ", heads,
+                     " heads of ", plane.headBytes, " bytes"));
+  PageExtent extent = getExtent(plane, side.pageTokens, place);
   if (place.offset < 0 || extent.end > pageBytes)
     return fail(join(in, "bytes [", extent.begin, ", ", extent.end,
                      ") of a page of ", pageBytes));
@@ -165,19 +150,22 @@ bool Checker::checkPool(const char *name, const Side &side) {
     return fail(join(where, "pages of ", side.pageTokens, " tokens and ",
                      side.headParts,
                      " parts of heads; at least 1 is expected"));
-  std::vector<Extent> extents(plan.planes.size());
   for (std::size_t i = 0; i < plan.planes.size(); ++i) {
-    if (!checkPlane(where, side, static_cast<int>(i), extents[i]))
+    if (!checkPlane(where, side, static_cast<int>(i)))
       return false;
-    for (std::size_t k = 0; k < i; ++k)
-      if (side.planes[i].buffer == side.planes[k].buffer &&
-          extents[i].begin < extents[k].end &&
-          extents[k].begin < extents[i].end)
-        return fail(join(where, "planes '", plan.planes[k].name, "' and '",
-                         plan.planes[i].name, "' overlap in bytes [",
-                         std::max(extents[i].begin, extents[k].begin), ", ",
-                         std::min(extents[i].end, extents[k].end),
-                         ") of a page"));
+    for (std::size_t k = 0; k < i; ++k) {
+      if (!doOverlap(plan.planes[i], side.planes[i], plan.planes[k],
+                     side.planes[k], side.pageTokens))
+        continue;
+      PageExtent one =
+          getExtent(plan.planes[k], side.pageTokens, side.planes[k]);
+      PageExtent two =
+          getExtent(plan.planes[i], side.pageTokens, side.planes[i]);
+      return fail(join(where, "planes '", plan.planes[k].name, "' and '",
+                       plan.planes[i].name, "' overlap in bytes [",
+                       std::max(one.begin, two.begin), ", ",
+                       std::min(one.end, two.end), ") of a page"));
+    }
   }
   std::int64_t parts = 0; // that page numbers are divided into
   for (std::size_t i = 0; i < side.ranks.size(); ++i) {

@@ -155,6 +155,22 @@ layline_status layline_kv_binding_part(const layline_kv_binding *handle,
   });
 }
 
+layline_status layline_kv_binding_part_slot(const layline_kv_binding *handle,
+                                            int64_t index,
+                                            layline_kv_part_slot *slot) {
+  return guardedKV([&] {
+    notNull(handle);
+    notNull(slot);
+    const std::vector<Part> &parts = handle->binding->getParts();
+    inside(index, lengthOf(parts), "part");
+    if (parts[index].packing == Packing::None)
+      fail(LAYLINE_BAD_ARGUMENT, "part ", index,
+           " does not pack, so that it has no slots");
+    const SlotLimits &found = parts[index].slot;
+    *slot = {found.bytes, found.maxDescriptors, found.lane};
+  });
+}
+
 layline_status layline_kv_fill(const layline_kv_binding *handle, int64_t first,
                                int64_t count, uint64_t *source,
                                uint64_t *target, uint64_t *bytes,

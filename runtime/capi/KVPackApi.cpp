@@ -58,9 +58,12 @@ layline_status layline_kv_packing_create(const layline_kv_binding *handle,
     if (maxDescriptors < 0)
       fail(LAYLINE_BAD_ARGUMENT, "a limit of ", maxDescriptors,
            " descriptors is given; 0 or more is expected");
+    const Part &part = binding.getParts()[index];
     *packing = new layline_kv_packing{
-        handle->binding, PackedBinding(binding, binding.getParts()[index],
-                                       slotBytes, maxDescriptors)};
+        handle->binding,
+        slotBytes == 0 && part.packing != Packing::None
+            ? PackedBinding(binding, part)
+            : PackedBinding(binding, part, slotBytes, maxDescriptors)};
   });
 }
 

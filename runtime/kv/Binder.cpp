@@ -235,6 +235,9 @@ void Binder::add(const Transfer &transfer) {
   part.firstBatch = static_cast<std::int64_t>(binding.batches.size());
   part.packing = transfer.packing;
   part.isWithLastChunk = transfer.isWithLastChunk;
+  part.transfer = static_cast<int>(&transfer - plan.transfers.data());
+  if (transfer.packing != Packing::None)
+    part.slot = getSlotLimits(plan, part.transfer);
   for (const Move &move : transfer.moves)
     for (int plane : move.planes) {
       addSections(move, plane, getList(move, plane));

@@ -2,6 +2,7 @@
 #ifndef LAYLINE_RUNTIME_KV_BINDING_H
 #define LAYLINE_RUNTIME_KV_BINDING_H
 
+#include "kv/CompletePlan.h"
 #include "kv/Plan.h"
 #include "kv/Regions.h"
 #include "kv/Tokens.h"
@@ -45,6 +46,8 @@ struct Part {
   Packing packing = Packing::None;
   bool isWithLastChunk = false;
   std::int64_t firstBatch = 0, batches = 0;
+  int transfer = 0; ///< of the plan
+  SlotLimits slot;  ///< that its rounds go through; of a part that packs
 };
 
 /// Descriptors at equal steps.

@@ -215,19 +215,8 @@ void checkMoves(const Plan &plan) {
     invalid("policy.slot_bytes: is ", plan.policy.slotBytes,
             "; 0 or more is expected");
   checkResponders(plan);
-  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
-    const Transfer &transfer = plan.transfers[i];
-    std::string where = concat("transfers[", i, "]");
-    checkTransfer(where, plan, transfer);
-    if (i == 0)
-      continue;
-    const Transfer &before = plan.transfers[i - 1];
-    if (std::make_pair(transfer.target, transfer.source) <
-        std::make_pair(before.target, before.source))
-      invalid(where, ": is of target rank ", transfer.target, " and source ",
-              transfer.source, ", behind one of ", before.target, " and ",
-              before.source, "; order by target, then source, is expected");
-  }
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i)
+    checkTransfer(concat("transfers[", i, "]"), plan, plan.transfers[i]);
 }
 
 } // namespace layline::kv

@@ -1,5 +1,7 @@
 #include "kv/CheckPlan.h"
 
+#include "kv/CheckCompletion.h"
+#include "kv/PageLayout.h"
 #include "plan/Error.h"
 
 #include <algorithm>
@@ -51,47 +53,6 @@ void checkPlane(const std::string &where, const Plane &plane) {
   expectAscending(where + ".layers", plane.layers);
 }
 
-/// Where a plane's bytes lie in a page.
-struct Extent {
-  std::int64_t begin = 0, end = 0; ///< of all of them
-  std::int64_t rowEnd = 0;         ///< of the first token's
-};
-
-/// Slots of a page that a plane has.
-std::int64_t countSlots(const Plane &plane, const Side &side) {
-  return plane.isState ? 1 : side.pageTokens;
-}
-
-Extent getExtent(const Plane &plane, const Side &side, const Placement &place) {
-  std::int64_t row = place.offset + (place.heads - 1) * place.headStride;
-  return {place.offset,
-          row + (countSlots(plane, side) - 1) * place.tokenStride +
-              plane.headBytes,
-          row + plane.headBytes};
-}
-
-/// Items of two strides do not lie on one another: those of the smaller stride
-/// fit into the larger one.
-bool isApart(const Plane &plane, const Side &side, const Placement &place) {
-  std::int64_t slots = countSlots(plane, side);
-  std::int64_t extent = plane.headBytes;
-  auto fits = [&](std::int64_t stride, std::int64_t count) {
-    if (count == 1)
-      return true;
-    if (stride < extent)
-      return false;
-    extent += (count - 1) * stride;
-    return true;
-  };
-  bool isHeadInner = place.heads == 1 ||
-                     (slots > 1 && place.headStride <= place.tokenStride) ||
-                     slots == 1;
-  return isHeadInner ? fits(place.headStride, place.heads) &&
-                           fits(place.tokenStride, slots)
-                     : fits(place.tokenStride, slots) &&
-                           fits(place.headStride, place.heads);
-}
-
 void checkPlacement(const std::string &where, const Plane &plane,
                     const Side &side, const Placement &place) {
   if (place.buffer < 0 || place.buffer >= static_cast<int>(side.buffers.size()))
@@ -113,34 +74,14 @@ void checkPlacement(const std::string &where, const Plane &plane,
     invalid(where, ".heads: is ", place.heads, "; of ", plane.heads,
             " heads in ", side.headParts, " parts ", held,
             " at each rank are expected");
-  if (getExtent(plane, side, place).end > place.pageBytes)
-    invalid(where, ": its last byte is at ",
-            getExtent(plane, side, place).end - 1, " of a page of ",
+  std::int64_t end = getExtent(plane, side.pageTokens, place).end;
+  if (end > place.pageBytes)
+    invalid(where, ": its last byte is at ", end - 1, " of a page of ",
             place.pageBytes, " bytes");
-  if (!isApart(plane, side, place))
+  if (!isApart(plane, side.pageTokens, place))
     invalid(where, ": tokens ", place.tokenStride, " bytes apart and heads ",
             place.headStride, " bytes apart, of ", plane.headBytes,
             " bytes each, lie on one another");
-}
-
-/// Planes of one buffer lie one behind the other, or take turns token by token.
-void checkShared(const std::string &where, const Plan &plan, const Side &side,
-                 std::size_t a, std::size_t b) {
-  const Placement &left = side.planes[a], &right = side.planes[b];
-  if (left.buffer != right.buffer)
-    return;
-  Extent one = getExtent(plan.planes[a], side, left);
-  Extent two = getExtent(plan.planes[b], side, right);
-  if (one.end <= two.begin || two.end <= one.begin)
-    return;
-  std::int64_t begin = std::min(one.begin, two.begin);
-  if (left.tokenStride == right.tokenStride &&
-      (one.rowEnd <= two.begin || two.rowEnd <= one.begin) &&
-      std::max(one.rowEnd, two.rowEnd) - begin <= left.tokenStride)
-    return;
-  invalid(where, ".planes: '", plan.planes[a].name, "' and '",
-          plan.planes[b].name, "' lie on one another in the pages of buffer '",
-          side.buffers[left.buffer].name, "'");
 }
 
 void checkRank(const std::string &where, const Plan &plan, const Side &side,
@@ -193,7 +134,12 @@ void checkSide(const std::string &where, const Plan &plan, const Side &side) {
                    side.planes[i]);
   for (std::size_t i = 0; i < side.planes.size(); ++i)
     for (std::size_t k = i + 1; k < side.planes.size(); ++k)
-      checkShared(where, plan, side, i, k);
+      if (doOverlap(plan.planes[i], side.planes[i], plan.planes[k],
+                    side.planes[k], side.pageTokens))
+        invalid(where, ".planes: '", plan.planes[i].name, "' and '",
+                plan.planes[k].name,
+                "' lie on one another in the pages of buffer '",
+                side.buffers[side.planes[i].buffer].name, "'");
   const Rank *numbered = nullptr;
   for (std::size_t i = 0; i < side.ranks.size(); ++i) {
     std::string rank = concat(where, ".ranks[", i, "]");
@@ -231,9 +177,15 @@ void checkSides(const Plan &plan) {
   checkSide("target", plan, plan.target);
 }
 
+void checkCompletion(const Plan &plan) {
+  if (std::string fault = findCompletionFault(plan); !fault.empty())
+    invalid(fault);
+}
+
 void checkPlan(const Plan &plan) {
   checkSides(plan);
   checkMoves(plan);
+  checkCompletion(plan);
 }
 
 } // namespace layline::kv

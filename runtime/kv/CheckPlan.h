@@ -13,10 +13,11 @@ namespace layline::kv {
 /// Throws runtime::Error (LAYLINE_INVALID_PLAN) with a path into kv.json.
 void checkPlan(const Plan &plan);
 
-/// Its two halves: planes and both sides; then, of a plan whose sides are
-/// good, transfers and responders.
+/// Its parts: planes and both sides; of a plan whose sides are good, transfers
+/// and responders; of one in which these are, all that completes it.
 void checkSides(const Plan &plan);
 void checkMoves(const Plan &plan);
+void checkCompletion(const Plan &plan);
 
 /// Throws unless the part is one of its parts, in units that can be added up.
 void checkTokenPart(const std::string &where, const TokenPart &part);

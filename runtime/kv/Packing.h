@@ -32,6 +32,10 @@ public:
   /// if that is not 0.
   PackedBinding(const Binding &binding, const Part &part,
                 std::int64_t slotBytes, std::int64_t maxDescriptors);
+  /// Rounds of what the part's slots hold.
+  PackedBinding(const Binding &binding, const Part &part)
+      : PackedBinding(binding, part, part.slot.bytes,
+                      part.slot.maxDescriptors) {}
 
   const std::vector<Round> &getRounds() const { return rounds; }
 

@@ -1,91 +1,18 @@
 #include "kv/ParsePlan.h"
 
 #include "kv/CheckPlan.h"
-#include "kv/PlanNames.h"
-#include "plan/Cursor.h"
+#include "kv/CompletePlan.h"
+#include "kv/ParseParts.h"
 #include "json/ReadFile.h"
 #include "json/StrictJson.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 namespace layline::kv {
 
 using runtime::Cursor;
 
 namespace {
-
-/// An object with these keys, all of them and no other.
-void expectKeys(const Cursor &cursor,
-                std::initializer_list<const char *> keys) {
-  if (!cursor.json().is_object())
-    cursor.fail("is ", cursor.json().type_name(), "; an object is expected");
-  for (const auto &[key, value] : cursor.json().items())
-    if (std::none_of(keys.begin(), keys.end(),
-                     [&, &name = key](const char *k) { return name == k; }))
-      cursor.fail("has an unknown key '", key, "'");
-  for (const char *key : keys)
-    if (!cursor.has(key))
-      cursor.fail("has no '", key, "'");
-}
-
-/// Calls visit(element) for each of an array.
-template <typename Visit>
-void forEach(const Cursor &cursor, const Visit &visit) {
-  if (!cursor.json().is_array())
-    cursor.fail("is ", cursor.json().type_name(), "; an array is expected");
-  for (std::size_t i = 0; i < cursor.size(); ++i)
-    visit(cursor.at(i));
-}
-
-template <typename Value, std::size_t N>
-Value parseName(const Cursor &cursor, const Name<Value> (&names)[N]) {
-  const std::string &text = cursor.string();
-  std::string expected;
-  for (const Name<Value> &name : names) {
-    if (text == name.text)
-      return name.value;
-    expected += (expected.empty() ? "'" : ", '") + std::string(name.text) + "'";
-  }
-  cursor.fail("is '", text, "'; one of ", expected, " is expected");
-}
-
-/// A number of something that there are `count` of.
-int parseIndex(const Cursor &cursor, std::size_t count) {
-  std::int64_t index = cursor.integer();
-  if (index < 0 || index >= static_cast<std::int64_t>(count))
-    cursor.fail("is ", index, "; there are ", count);
-  return static_cast<int>(index);
-}
-
-std::vector<std::int64_t> parseIntegers(const Cursor &cursor) {
-  std::vector<std::int64_t> numbers;
-  forEach(cursor, [&](const Cursor &c) { numbers.push_back(c.integer()); });
-  return numbers;
-}
-
-/// The number of the thing with this name.
-template <typename List>
-int parseReference(const Cursor &cursor, const List &list, const char *what) {
-  const std::string &name = cursor.string();
-  for (std::size_t i = 0; i < list.size(); ++i)
-    if (list[i].name == name)
-      return static_cast<int>(i);
-  cursor.fail("is '", name, "'; there is no ", what, " of this name");
-}
-
-/// Names stand for what they name, so each is there once.
-template <typename List>
-void expectUnique(const Cursor &cursor, const List &list) {
-  constexpr std::size_t kMostNames = 256;
-  if (list.size() > kMostNames)
-    cursor.fail("has ", list.size(), " elements; at most ", kMostNames,
-                " are expected");
-  for (std::size_t i = 0; i < list.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (list[i].name == list[k].name)
-        cursor.fail("has '", list[i].name, "' at ", k, " and again at ", i);
-}
 
 TokenPart parseTokenPart(const Cursor &cursor) {
   TokenPart part;
@@ -231,22 +158,42 @@ Transfer parseTransfer(const Cursor &cursor, const Plan &plan) {
   return transfer;
 }
 
-/// Before anything else: a newer format may look different.
-void checkVersion(const Cursor &root) {
+/// Before anything else: a newer format may look different. Gives whether the
+/// plan says what completes it.
+bool checkVersion(const Cursor &root) {
   if (!root.json().is_object())
     root.fail("is ", root.json().type_name(), "; an object is expected");
   Cursor format = root.at("format");
   if (format.string() != kFormat)
     format.fail("is '", format.string(), "'; '", kFormat, "' is expected");
   Cursor version = root.at("version");
-  if (version.string() != kVersion)
+  bool isFirst = version.string() == kFirstVersion;
+  if (!isFirst && version.string() != kVersion)
     runtime::fail(LAYLINE_REFUSED_FEATURE, "version: is '", version.string(),
-                  "'; this reader knows '", kVersion, "'");
-  forEach(root.at("features"), [&](const Cursor &c) {
-    if (c.string() != kPageNumberFeature)
-      runtime::fail(LAYLINE_REFUSED_FEATURE, c.path(), ": needs the feature '",
-                    c.string(), "', which this reader does not have");
+                  "'; this reader knows '", kFirstVersion, "' and '", kVersion,
+                  "'");
+  Cursor features = root.at("features");
+  // Those of the version, in their order, then those that a plan needs.
+  std::size_t known = isFirst ? std::size(kFeatures) : 0;
+  forEach(features, [&](const Cursor &c) {
+    const std::string &feature = c.string();
+    if (known < std::size(kFeatures) && feature == kFeatures[known]) {
+      ++known;
+      return;
+    }
+    if (feature == kPageNumberFeature)
+      return;
+    if (!isFirst && std::any_of(std::begin(kFeatures), std::end(kFeatures),
+                                [&](const char *k) { return feature == k; }))
+      c.fail("is '", feature, "'; each feature of version ", kVersion,
+             " once, in their order, is expected");
+    runtime::fail(LAYLINE_REFUSED_FEATURE, c.path(), ": needs the feature '",
+                  feature, "', which this reader does not have");
   });
+  if (!isFirst && known < std::size(kFeatures))
+    features.fail("has no '", kFeatures[known], "', which version ", kVersion,
+                  " has");
+  return !isFirst;
 }
 
 /// What a reader without it would take for something else is named in front.
@@ -263,10 +210,16 @@ void checkFeatures(const Cursor &root, const Plan &plan) {
 
 Plan parseDocument(const nlohmann::json &document) {
   Cursor root(document);
-  checkVersion(root);
-  expectKeys(root,
-             {"format", "version", "features", "model", "profile", "planes",
-              "source", "target", "policy", "transfers", "responders"});
+  bool isComplete = checkVersion(root);
+  if (isComplete)
+    expectKeys(root,
+               {"format", "version", "features", "model", "profile", "planes",
+                "source", "target", "policy", "transfers", "responders",
+                "readiness", "lifetimes", "relay", "digests"});
+  else
+    expectKeys(root,
+               {"format", "version", "features", "model", "profile", "planes",
+                "source", "target", "policy", "transfers", "responders"});
   Plan plan;
   plan.model = root.at("model").string();
   plan.profile = root.at("profile").string();
@@ -294,6 +247,12 @@ Plan parseDocument(const nlohmann::json &document) {
     });
     plan.responders.push_back(std::move(ranks));
   });
+  checkSides(plan);
+  checkMoves(plan);
+  if (isComplete)
+    parseCompletion(root, plan);
+  else
+    completePlan(plan, kDefaultLanes);
   return plan;
 }
 
@@ -307,7 +266,7 @@ Plan parsePlan(std::string_view text, const std::string &name) {
                   "': not a JSON document: ", problem);
   try {
     Plan plan = parseDocument(document);
-    checkPlan(plan);
+    checkCompletion(plan);
     return plan;
   } catch (const runtime::Error &error) {
     runtime::fail(error.status(), "'", name, "': ", error.what());

@@ -12,8 +12,14 @@ namespace layline::kv {
 /// What the file says that it is. A later minor version only adds what its
 /// `features` name.
 inline constexpr const char *kFormat = "layline-kv";
-inline constexpr const char *kVersion = "1.0";
-/// Of `features`: ranks that keep pages by their numbers.
+inline constexpr const char *kVersion = "1.1";
+/// Without the features: readiness, lifetimes, slots and digests follow from
+/// the transfers.
+inline constexpr const char *kFirstVersion = "1.0";
+inline constexpr const char *kFeatures[] = {"readiness", "lifetimes",
+                                            "relay_slots", "layout_digests"};
+/// Further, of a plan of either version with ranks that keep pages by their
+/// numbers.
 inline constexpr const char *kPageNumberFeature = "page_number";
 
 /// Reads and checks a plan. `name` stands for the text in messages. Throws

@@ -7,6 +7,8 @@
 #ifndef LAYLINE_RUNTIME_KV_PLAN_H
 #define LAYLINE_RUNTIME_KV_PLAN_H
 
+#include "kv/Completion.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -159,8 +161,7 @@ struct Policy {
   /// Tokens that the target has already are a multiple of this many.
   std::int64_t prefixUnit = 1;
   std::int64_t maxDescriptors = 0; ///< in a batch; 0: no limit
-  /// Bytes of a slot of a scratch buffer, for transfers that pack. A slot holds
-  /// what goes to one target and is free again when that has arrived.
+  /// Most bytes of a relay slot, for transfers that pack.
   std::int64_t slotBytes = 0;
 };
 
@@ -173,6 +174,11 @@ struct Plan {
   /// By target rank: the source ranks that must report before a request is
   /// ready, ascending; also those with nothing to send.
   std::vector<std::vector<int>> responders;
+  Readiness readiness;             ///< what each of them has to report
+  std::vector<Lifetime> lifetimes; ///< of all that the transfers use
+  Relay relay;
+  /// By rank, by kind of buffer: getLayoutDigests (kv/LayoutDigest.h).
+  std::vector<std::vector<std::string>> sourceDigests, targetDigests;
 };
 
 /// Some rank keeps pages by their numbers.

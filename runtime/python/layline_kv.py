@@ -21,19 +21,23 @@ import os
 from collections import namedtuple
 from ctypes import (
     CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_int, c_int32,
-    c_int64, c_size_t, c_uint64, c_void_p)
+    c_int64, c_size_t, c_uint32, c_uint64, c_void_p)
 
 import numpy as np
 
 __all__ = [
-    "Binding", "Buffer", "Error", "Memory", "Packing", "Part", "Plan", "Plane",
-    "Rank", "Request", "Round", "SOURCE", "Side", "TARGET", "Transfer", "VISIT",
+    "Binding", "Buffer", "Error", "Lifetime", "Memory", "Packing", "Part",
+    "PartSlot", "Plan", "Plane", "REPORTS", "Rank", "Request", "Responder",
+    "Round", "SOURCE", "Side", "Slot", "TARGET", "Transfer", "VISIT",
     "pages_of_slots", "striped_pages"]
 
 SOURCE, TARGET = 0, 1
 
 #: Where a part packs, by number.
 PACKING = ("none", "source", "target", "both")
+
+#: What a responder reports, by bit.
+REPORTS = ("main", "index", "state", "auxiliary")
 
 
 class Error(Exception):
@@ -52,6 +56,11 @@ Transfer = namedtuple(
     "Transfer", "source target packing batches_by_layer with_last_chunk")
 Part = namedtuple(
     "Part", "first descriptors first_batch batches packing with_last_chunk")
+Responder = namedtuple("Responder", "source key completions reports")
+Lifetime = namedtuple(
+    "Lifetime", "store name from_moment until after_failure reuse")
+Slot = namedtuple("Slot", "at source target lane bytes max_descriptors")
+PartSlot = namedtuple("PartSlot", "bytes max_descriptors lane")
 Round = namedtuple("Round", "first_block blocks bytes descriptors")
 
 BATCH = np.dtype(
@@ -98,6 +107,31 @@ class _BufferInfo(Structure):
 class _TransferInfo(Structure):
     _fields_ = [("source", c_int64), ("target", c_int64), ("packing", c_int),
                 ("batches_by_layer", c_int32), ("with_last_chunk", c_int32)]
+
+
+class _ResponderInfo(Structure):
+    _fields_ = [("source", c_int64), ("key", c_char_p),
+                ("completions", c_int64), ("reports", c_uint32)]
+
+
+class _LifetimeInfo(Structure):
+    _fields_ = [("store", c_char_p), ("name", c_char_p), ("moment", c_char_p),
+                ("until", c_char_p), ("after_failure", c_char_p),
+                ("reuse", c_char_p)]
+
+
+class _SlotInfo(Structure):
+    _fields_ = [("at", c_int32), ("source", c_int64), ("target", c_int64),
+                ("lane", c_int64), ("bytes", c_int64),
+                ("max_descriptors", c_int64)]
+
+
+class _PartSlot(Structure):
+    _fields_ = [("bytes", c_int64), ("max_descriptors", c_int64),
+                ("lane", c_int64)]
+
+
+_Digest = c_char * 65
 
 
 class Request(Structure):
@@ -175,6 +209,15 @@ _FUNCTIONS = {
     "plan_transfer": [c_void_p, c_int64, POINTER(_TransferInfo)],
     "plan_responders": [c_void_p, c_int64, c_void_p, c_int64,
                         POINTER(c_int64)],
+    "plan_responder": [c_void_p, c_int64, c_int64, POINTER(_ResponderInfo)],
+    "plan_lifetimes": [c_void_p, POINTER(c_int64)],
+    "plan_lifetime": [c_void_p, c_int64, POINTER(_LifetimeInfo)],
+    "plan_slots": [c_void_p, POINTER(c_int64)],
+    "plan_slot": [c_void_p, c_int64, POINTER(_SlotInfo)],
+    "plan_page_digest": [c_void_p, c_int32, c_int64, c_int64,
+                         POINTER(_Digest)],
+    "plan_layers_digest": [c_void_p, c_int32, c_int64, c_char_p,
+                           POINTER(_Digest)],
     "plan_pages": [c_void_p, POINTER(Request), c_int, c_int64, c_int64,
                    POINTER(c_int64)],
     "bind": [c_void_p, POINTER(Request), c_int64, c_int64, POINTER(_Memory),
@@ -183,6 +226,7 @@ _FUNCTIONS = {
     "binding_equal_bytes": [c_void_p, POINTER(c_int64)],
     "binding_batches": [c_void_p, c_int64, c_int64, c_void_p],
     "binding_part": [c_void_p, c_int64, POINTER(_Part)],
+    "binding_part_slot": [c_void_p, c_int64, POINTER(_PartSlot)],
     "fill": [c_void_p, c_int64, c_int64, c_void_p, c_void_p, c_void_p,
              c_int32],
     "fill_rows": [c_void_p, c_int64, c_int64, c_uint64, c_uint64, c_void_p,
@@ -423,6 +467,20 @@ class Side:
         return _ask("plan_first_page", c_int64(), self._plan._use(),
                     byref(request), self._side, rank, table).value
 
+    def page_digest(self, rank, index):
+        """For keys of a store: SHA-256, in hexadecimal, of all that decides the
+        bytes of a page of buffer `index` of the rank. Equal for replicas and
+        equal layouts."""
+        return _ask("plan_page_digest", _Digest(), self._plan._use(),
+                    self._side, rank, index).value.decode()
+
+    def layers_digest(self, rank, buffer):
+        """The same of the pages of all layers that the rank has of a buffer, by
+        its name: for a store that keeps them as one."""
+        return _ask("plan_layers_digest", _Digest(), self._plan._use(),
+                    self._side, rank, buffer.encode()).value.decode()
+
+
 
 def pages_of_slots(slots, page_tokens):
     """Pages, int32, of token slots (page * page_tokens + slot in the page), an
@@ -509,6 +567,39 @@ class Plan(_Handle):
         _call("plan_responders", self._use(), target, _address(ranks),
               ranks.size, byref(count))
         return ranks.tolist()
+
+    def readiness(self, target):
+        """What each of them reports: a request is ready when every one, by its
+        key, has reported `completions` times that all its bytes have arrived.
+        One that comes twice counts once; a failure stays."""
+        found = []
+        for i in range(len(self.responders(target))):
+            info = _ask("plan_responder", _ResponderInfo(), self._use(), target,
+                        i)
+            found.append(Responder(
+                info.source, info.key.decode(), info.completions,
+                tuple(name for bit, name in enumerate(REPORTS)
+                      if info.reports >> bit & 1)))
+        return found
+
+    def lifetimes(self):
+        """From when until when buffers of each kind are pinned."""
+        found = []
+        for i in range(_ask("plan_lifetimes", c_int64(), self._use()).value):
+            info = _ask("plan_lifetime", _LifetimeInfo(), self._use(), i)
+            found.append(Lifetime(*[
+                getattr(info, name).decode() for name, _ in info._fields_]))
+        return found
+
+    def slots(self):
+        """The slots that packed blocks go through."""
+        found = []
+        for i in range(_ask("plan_slots", c_int64(), self._use()).value):
+            info = _ask("plan_slot", _SlotInfo(), self._use(), i)
+            found.append(Slot(("source", "target")[info.at], info.source,
+                              info.target, info.lane, info.bytes,
+                              info.max_descriptors))
+        return found
 
     def bind(self, request, source, target, source_memory, target_memory):
         """What rank `source` sends to rank `target` for a chunk of a
@@ -636,8 +727,14 @@ class Binding(_Handle):
                 raise failures[0]
             raise
 
-    def pack(self, part, slot_bytes, max_descriptors=0):
-        """The rounds of a part, each of what fits into one slot."""
+    def part_slot(self, part):
+        """What a round of a part that packs may have, and its lane."""
+        slot = _ask("binding_part_slot", _PartSlot(), self._use(), part)
+        return PartSlot(slot.bytes, slot.max_descriptors, slot.lane)
+
+    def pack(self, part, slot_bytes=0, max_descriptors=0):
+        """The rounds of a part, each of what fits into one slot: into the
+        part's own, or into one of `slot_bytes`."""
         return Packing(_ask("packing_create", c_void_p(), self._use(), part,
                             slot_bytes, max_descriptors).value)
 

@@ -69,16 +69,14 @@ class Rank:
         self._binding = self._plan.bind(request, source, target, *bound)
         self._packings = {}
         self._slots = slots
-        limit = self._plan.max_descriptors
-        if self._engine.queue_limit:
-            limit = min(limit or self._engine.queue_limit,
-                        self._engine.queue_limit)
         parts = []
         for number, part in enumerate(self._binding.parts()):
             parts.append({"packing": part.packing, "rounds": 0})
             if part.packing != "none":
-                packing = self._binding.pack(number, self._plan.slot_bytes,
-                                             limit)
+                slot = self._binding.part_slot(number)
+                limit = min(filter(None, (slot.max_descriptors,
+                                          self._engine.queue_limit)), default=0)
+                packing = self._binding.pack(number, slot.bytes, limit)
                 self._packings[number] = packing
                 parts[-1]["rounds"] = len(packing.rounds)
         return {"parts": parts, "seconds": time.perf_counter() - begin}

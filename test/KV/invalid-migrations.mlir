@@ -848,6 +848,6 @@ kv.pool @decode mesh [1, 1, 1, 2] page 4
   planes [#kv.plane<"k" "u8" 2 x 4 layers 0 to 1 in "k" token_major>]
   residency <tokens whole, heads split "tp", layers all>
 kv.migrate @m from @prefill to @decode profile "optimised" max_descriptors 0 slot_bytes 0 {
-  // expected-error @below {{is in a migration, expected kv.transfer or kv.ready}}
+  // expected-error @below {{is in a migration, expected kv.transfer, kv.ready, kv.lifetime or kv.slot}}
   %0 = kv.scratch @prefill ["k"]
 }

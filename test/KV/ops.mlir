@@ -90,6 +90,33 @@ kv.migrate @rounded from @striped to @striped profile "sglang-compat" max_descri
   kv.ready 1 after []
 }
 
+// What completes a plan, stated.
+// CHECK: kv.migrate @completed
+// CHECK-SAME: readiness <all by sender at arrived of request failure sticky> keys ["a", "b", "c", "d"] lanes 2 {
+// CHECK: kv.ready 0 after [0] reports [#kv.reports<main|auxiliary>] completions [2]
+// CHECK: kv.ready 1 after [1, 3] reports [#kv.reports<main|auxiliary>, #kv.reports<auxiliary>] completions [2, 1]
+// CHECK: kv.lifetime source_pages "kv" from taken until arrived after_failure quiet reuse any_request
+// CHECK: kv.lifetime target_pages "kv" from taken until consumed after_failure quiet reuse any_request
+// CHECK: kv.lifetime source_slots "" from taken until arrived after_failure quiet reuse next_round
+// CHECK: kv.slot source 0 to 0 lane 1 bytes 4096 max_descriptors 128 transfers [0]
+kv.migrate @completed from @prefill to @decode profile "optimised" max_descriptors 2048 slot_bytes 4096
+    readiness <all by sender at arrived of request failure sticky> keys ["a", "b", "c", "d"] lanes 2 {
+  kv.transfer 0 to 0 packing source {
+    kv.send ["k"] layers <0 to 47> heads 0 x 2 tokens <whole>
+    kv.send ["v"] layers <0 to 47> heads 0 x 2 tokens <whole>
+  }
+  kv.transfer 1 to 1 {
+    kv.send ["k"] layers <0 to 47> heads 2 x 2 tokens <whole>
+    kv.send ["v"] layers <0 to 47> heads 2 x 2 tokens <whole>
+  }
+  kv.ready 0 after [0] reports [#kv.reports<main|auxiliary>] completions [2]
+  kv.ready 1 after [1, 3] reports [#kv.reports<main|auxiliary>, #kv.reports<auxiliary>] completions [2, 1]
+  kv.lifetime source_pages "kv" from taken until arrived after_failure quiet reuse any_request
+  kv.lifetime target_pages "kv" from taken until consumed after_failure quiet reuse any_request
+  kv.lifetime source_slots "" from taken until arrived after_failure quiet reuse next_round
+  kv.slot source 0 to 0 lane 1 bytes 4096 max_descriptors 128 transfers [0]
+}
+
 // CHECK-LABEL: func.func @layers
 func.func @layers() {
   // CHECK: kv.rebuild @prefill ["k", "v"] layer 3 from <zigzag "cp"> as rows

@@ -15,6 +15,8 @@ kv.pool @target mesh [1, 1, 1, 1] page 4
 // expected-remark @below {{every send is from what resides at its sender}}
 // expected-remark @below {{whoever sends is waited for, once}}
 // expected-remark @below {{latent at 1 target ranks, 2 layers x heads (every token): written exactly once, from 4 senders each}}
+// expected-remark @below {{a request is ready when each responder, by a key of its own, has reported all that it sends as arrived: 4 responders, 8 reports}}
+// expected-remark @below {{2 kinds of buffers are pinned as long as a transfer, a broadcast or a round uses them}}
 kv.migrate @good from @source to @target profile "optimised" max_descriptors 0 slot_bytes 0 {
   kv.transfer 0 to 0 { kv.send ["latent"] layers <0 to 1> heads 0 x 1 tokens <contiguous 0 of 4 x 4> }
   kv.transfer 1 to 0 { kv.send ["latent"] layers <0 to 1> heads 0 x 1 tokens <contiguous 1 of 4 x 4> }
@@ -71,6 +73,8 @@ kv.pool @target mesh [1, 1, 1, 1] page 4
 // expected-remark @below {{every send is from what resides}}
 // expected-remark @below {{whoever sends}}
 // expected-remark @below {{written at least once, with equal bytes, from 2 senders each}}
+// expected-remark @below {{2 responders, 4 reports}}
+// expected-remark @below {{2 kinds of buffers}}
 kv.migrate @twice from @source to @target profile "sglang-compat" max_descriptors 0 slot_bytes 0 {
   kv.transfer 0 to 0 { kv.send ["latent"] layers <0> heads 0 x 1 tokens <whole> }
   kv.transfer 1 to 0 { kv.send ["latent"] layers <0> heads 0 x 1 tokens <cyclic 1 of 2> }

@@ -44,7 +44,10 @@ planned(["0 -> 0 and 3 alike 96 393,216 256", "busiest source over the mean: 4.0
 # Where one element is from.
 planned(["Target rank 2, layer 5, token 1500, head 2:",
          "k: from source rank 1, page 23 slot 28 (byte 29184 of the page), to page 23 slot 28",
-         "packed into a slot at the source", "ready when source ranks 0 1 2 3"],
+         "packed into a slot at the source",
+         "ready, with the rest of the request, when all 8 reports of 4 responders have come "
+         "(counted by sender, naming the request, sent when arrived; failure sticky):",
+         "source rank 3 as pp0.dp0.cp3.tp0: 2 of main, auxiliary"],
         QWEN, "tp1,cp4", "tp4", 4096, "--explain", 2, 5, 1500, 2)
 planned(["nothing writes it: the target has the token already"],
         QWEN, "tp1,cp4", "tp4", 4096, "--prefix", 2048, "--explain", 2, 5, 1500, 2)
@@ -65,7 +68,7 @@ planned(["yours: 2.2 ms (0.5 us a descriptor, 10.0 us a batch, 50.00 GB/s; as gi
         QWEN, "tp1,cp4", "tp4", 4096, "--gigabytes-per-s", 50, "--descriptor-us", 0.5, "--batch-us", 10)
 
 # The file alone is proved too; one that was changed is not.
-run = test.run("kv", "verify", file)
+run_good = run = test.run("kv", "verify", file)
 test.expect(run.status == 0 and "proved: every byte" in run.stdout, "kv verify", str(run))
 changed = json.loads(file.read_text())
 moves = next(t for t in changed["transfers"] if t["source"] == 1 and t["target"] == 0)["moves"]
@@ -74,6 +77,22 @@ broken = test.out / "broken.json"
 broken.write_text(json.dumps(changed))
 run = test.run("kv", "verify", broken)
 test.refused(run, "a share that two ranks send", 1, "refuted", "target rank 0")
+# Readiness and lifetimes are proved with it.
+test.expect("a request is ready when each responder, by a key of its own, has reported all" in run_good.stdout
+            and "16 responders, 32 reports; a failure stays" in run_good.stdout
+            and "2 kinds of buffers are pinned" in run_good.stdout, "kv verify: completion", str(run_good))
+for path, value, words in [
+        (("readiness", "failure"), "until_next_report", ["readiness.failure", "'sticky' is expected"]),
+        (("readiness", "keys", 3), "pp0.dp0.cp0.tp0", ["readiness.keys[3]", "source rank 0 too"]),
+        (("lifetimes", 1, "after_failure"), "failed", ["lifetimes[1].after_failure", "target_pages 'kv'"]),
+        (("digests", "target", 2, 0), "0" * 64, ["digests.target[2][0]", "pages of buffer 'k'"])]:
+    changed = json.loads(file.read_text())
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    broken.write_text(json.dumps(changed))
+    test.refused(test.run("kv", "verify", broken), f"{path[0]} changed", 1, *words)
 broken.write_text(file.read_text()[:2000])
 test.refused(test.run("kv", "verify", broken), "a cut file", 2, "broken.json")
 test.refused(test.run("kv", "verify", test.out / "none.json"), "no file", 2, "none.json")
@@ -129,7 +148,8 @@ REFUSED = [
     (MODELS / "qwen3-next-80b-a3b.json", "tp4", "tp4", [], 1, ["linear attention"]),
     (QWEN, "tp4", "tp4", ["--prefix", 9000], 2, ["--prefix", "9000", "4096"]),
     (QWEN, "tp4", "tp4", ["--slot-bytes", "lots"], 2, ["--slot-bytes", "lots"]),
-    (QWEN, "tp1", "tp4", ["--slot-bytes", "100"], 2, ["256 bytes", "slot of 100"]),
+    (QWEN, "tp1", "tp4", ["--slot-bytes", "100"], 2, ["blocks of 256 bytes", "slot of 100"]),
+    (QWEN, "tp1", "tp4", ["--slot-lanes", 0], 2, ["--slot-lanes", "1 to 4096"]),
     (QWEN, "tp4", "tp4", ["--explain", 9, 0, 0, 0], 2, ["rank 9", "0 to 3"]),
 ]
 for model, source, target, rest, status, words in REFUSED:

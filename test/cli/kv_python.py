@@ -39,8 +39,8 @@ def expect_error(kind, text, call):
         sys.exit(f"FAILED: no {kind.__name__} with '{text}'")
 
 
-def load(name):
-    return kv.Plan.load(os.path.join(PLANS, name + ".json"))
+def load(name, version="kv-v1.0"):
+    return kv.Plan.load(os.path.join(PLANS, version, name + ".json"))
 
 
 def addresses(side, rank, first):
@@ -261,7 +261,51 @@ def check_errors():
     expect_error(ValueError, "is closed", lambda: binding.fill())
 
 
+def check_completion():
+    for version in ("kv-v1.0", "kv-v1.1"):  # what the first lacks is found
+        plan = load("qwen3-30b-a3b_tp1cp4_tp4_optimised", version)
+        expect(plan.readiness(1) == [
+            kv.Responder(rank, f"pp0.dp0.cp{rank}.tp0", 2,
+                         ("main", "auxiliary")) for rank in range(4)],
+            f"{version}: what each responder reports, under its key")
+        expect(plan.lifetimes()[0] == kv.Lifetime(
+            "source_pages", "kv", "taken", "arrived", "quiet", "any_request")
+            and [entry.store for entry in plan.lifetimes()] ==
+            ["source_pages", "target_pages", "source_slots"],
+            f"{version}: how long buffers are pinned")
+        slots = plan.slots()
+        expect(len(slots) == 16 and slots[5] == kv.Slot(
+            "source", 1, 1, 1, 32 << 20, 2048), f"{version}: relay slots")
+        expect(len({plan.source.page_digest(rank, 7) for rank in range(4)})
+               == 1, f"{version}: replicas have one key")
+        keys = {plan.target.page_digest(rank, index)
+                for rank in range(4) for index in range(96)}
+        expect(len(keys) == 4 * 96 and len(min(keys)) == 64,
+               f"{version}: heads, layers and planes have keys of their own")
+        expect(plan.target.layers_digest(0, "k")
+               != plan.target.layers_digest(0, "v"),
+               f"{version}: keys of all layers")
+        expect_error(kv.Error, "buffer 'w' is asked for",
+                     lambda: plan.target.layers_digest(0, "w"))
+    plan = load("deepseek-v3.2_cp8layersplit_tp8_optimised", "kv-v1.1")
+    expect([entry.name for entry in plan.lifetimes()
+            if entry.store == "broadcast_scratch"] == ["latent", "index"],
+           "scratch of the owners' broadcasts is pinned")
+    expect(len({plan.source.layers_digest(rank, "latent")
+                for rank in range(8)}) == 8,
+           "owners of other layers have other keys")
+    pages = np.arange(4, dtype=np.int32)
+    plan = load("qwen3-30b-a3b_tp1cp4_tp4_optimised", "kv-v1.1")
+    binding = plan.bind(
+        kv.Request(256), 0, 0,
+        kv.Memory(addresses(plan.source, 0, 1 << 44), [pages]),
+        kv.Memory(addresses(plan.target, 0, 1 << 45), [pages]))
+    expect(binding.part_slot(0) == kv.PartSlot(32 << 20, 2048, 0)
+           and len(binding.pack(0).rounds) == 1, "rounds of the part's slots")
+
+
 check_seed_pair()
 check_packed()
 check_tables()
+check_completion()
 check_errors()

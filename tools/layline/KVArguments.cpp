@@ -56,7 +56,13 @@ void layline::tool::addPlanOptions(CLI::App &command,
       ->capture_default_str();
   command
       .add_option("--slot-bytes", arguments.slotBytes,
-                  "A slot of the scratch buffer that is packed into")
+                  "A relay slot, which blocks of one pair are packed into")
+      ->capture_default_str();
+  command
+      .add_option("--slot-lanes", arguments.slotLanes,
+                  "Lanes that the slots of a rank are spread over: rounds of "
+                  "different lanes go beside each other")
+      ->check(CLI::Range(1, kv::kMostLanes))
       ->capture_default_str();
 }
 
@@ -134,6 +140,7 @@ std::optional<KVPlanned> layline::tool::planKV(const KVPlanArguments &arguments,
   planned.options.maxDescriptors = arguments.maxDescriptors;
   planned.options.packBelow = *pack;
   planned.options.slotBytes = *slot;
+  planned.options.lanes = arguments.slotLanes;
   try {
     planned.source = kv::parseSideSpec(arguments.from);
     planned.target = kv::parseSideSpec(arguments.to);
@@ -165,4 +172,23 @@ layline::tool::readRequest(const KVRequestArguments &arguments, int &exitCode) {
                                                   : kv::PageOrder::Fragmented;
   request.omitsPrefixPages = arguments.omitsPrefixPages;
   return request;
+}
+
+int layline::tool::runPlanned(
+    const KVPlanArguments &plan, const KVRequestArguments &request,
+    const std::function<int(const KVPlanned &, const kv::TrafficOptions &)>
+        &run) {
+  int exitCode = Good;
+  std::optional<kv::TrafficOptions> wanted = readRequest(request, exitCode);
+  if (!wanted)
+    return exitCode;
+  std::optional<KVPlanned> planned = planKV(plan, exitCode);
+  if (!planned)
+    return exitCode;
+  try {
+    return run(*planned, *wanted);
+  } catch (const runtime::Error &failed) {
+    std::cerr << failed.what() << "\n";
+    return Unusable;
+  }
 }

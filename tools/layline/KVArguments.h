@@ -5,6 +5,7 @@
 #include "Commands.h"
 #include "layline/KV/Planner.h"
 #include "layline/KV/Report.h"
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ struct KVPlanArguments {
   std::string senders = "all";
   std::string packBelow = "16KiB", slotBytes = "32MiB";
   int64_t maxDescriptors = 2048;
+  int slotLanes = kv::kDefaultLanes;
 };
 
 /// What describes a request.
@@ -45,6 +47,13 @@ std::optional<KVPlanned> planKV(const KVPlanArguments &arguments,
 /// Likewise.
 std::optional<kv::TrafficOptions>
 readRequest(const KVRequestArguments &arguments, int &exitCode);
+
+/// What the commands that plan begin and end with: reads the request, plans,
+/// then calls run(planned, request). Gives its exit code, or that of what
+/// failed, which has been printed.
+int runPlanned(const KVPlanArguments &plan, const KVRequestArguments &request,
+               const std::function<int(const KVPlanned &,
+                                       const kv::TrafficOptions &)> &run);
 
 /// What times are estimated with; figures that are 0 are not known.
 struct KVTimeArguments {

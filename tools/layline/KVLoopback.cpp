@@ -202,32 +202,26 @@ static json describeMemory(const SharedPool &shared, const json &opened) {
 }
 
 void Pair::connect(const SharedPool &sourcePool, const SharedPool &targetPool) {
-  bool packsAtSource = false, packsAtTarget = false;
-  for (const kv::Transfer &transfer : plan.transfers) {
-    if (transfer.source != sourceRank || transfer.target != targetRank)
-      continue;
-    packsAtSource |= transfer.packing == kv::Packing::Source ||
-                     transfer.packing == kv::Packing::Both;
-    packsAtTarget |= transfer.packing == kv::Packing::Target ||
-                     transfer.packing == kv::Packing::Both;
-  }
-  auto open = [&](KVPeer &peer, const SharedPool &shared, bool packs) {
+  int64_t atSource = 0, atTarget = 0; // bytes of the pair's slots
+  for (const kv::RelaySlot &slot : plan.relay.slots)
+    if (slot.source == sourceRank && slot.target == targetRank)
+      (slot.isAtSource ? atSource : atTarget) = slot.bytes;
+  auto open = [&](KVPeer &peer, const SharedPool &shared, int64_t slotBytes) {
     peer.tell("open", {{"plan", engine.planPath},
                        {"size", shared.memory.countBytes()},
-                       {"slot", packs ? plan.policy.slotBytes : int64_t(0)},
+                       {"slot", slotBytes},
                        {"library", engine.library},
                        // Its own waits end before this side gives it up.
                        {"timeout", std::max(1.0, engine.setup.seconds * 0.8)}});
   };
-  open(source, sourcePool, packsAtSource);
-  open(target, targetPool, packsAtTarget);
-  json atSource = source.hear(target), atTarget = target.hear(source);
-  engine.version = atSource.at("version").get<std::string>();
-  engine.queueLimit = atSource.at("queue_limit").get<int64_t>();
-  source.ask("connect", {{"description", atTarget.at("description")}}, target);
-  memories = {describeMemory(sourcePool, atSource),
-              describeMemory(targetPool, atTarget)};
-  slots = {atSource.at("slot"), atTarget.at("slot")};
+  open(source, sourcePool, atSource);
+  open(target, targetPool, atTarget);
+  json from = source.hear(target), to = target.hear(source);
+  engine.version = from.at("version").get<std::string>();
+  engine.queueLimit = from.at("queue_limit").get<int64_t>();
+  source.ask("connect", {{"description", to.at("description")}}, target);
+  memories = {describeMemory(sourcePool, from), describeMemory(targetPool, to)};
+  slots = {from.at("slot"), to.at("slot")};
 }
 
 void Pair::addSent(const json &sent, LoopbackRun &run) {

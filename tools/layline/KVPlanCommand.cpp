@@ -2,9 +2,9 @@
 #include "KVArguments.h"
 #include "WholeFiles.h"
 #include "kv/Binding.h"
+#include "kv/PlanNames.h"
 #include "layline/Driver/KVProgram.h"
 #include "layline/KV/PlanJSON.h"
-#include "plan/Error.h"
 #include <iostream>
 
 using namespace layline;
@@ -32,6 +32,37 @@ static const char *getPackingText(kv::Packing packing) {
     return "packed at the source, sent slot to slot, unpacked at the target";
   }
   return "";
+}
+
+static std::string listReports(unsigned reports) {
+  std::string text;
+  for (const kv::Name<kv::Report> &name : kv::kReports)
+    if (reports & static_cast<unsigned>(name.value))
+      text += (text.empty() ? "" : ", ") + std::string(name.text);
+  return text;
+}
+
+/// By the plan's readiness: whose reports, of what, how many.
+static void explainReadiness(const kv::Plan &plan, size_t target) {
+  const kv::Readiness &readiness = plan.readiness;
+  const std::vector<kv::Responder> &responders = readiness.targets[target];
+  int64_t completions = 0;
+  for (const kv::Responder &responder : responders)
+    completions += responder.completions;
+  std::cout << "  ready, with the rest of the request, when "
+            << kv::getName(kv::kReadyWhen, readiness.when) << " " << completions
+            << " reports of " << responders.size()
+            << " responders have come (counted by "
+            << kv::getName(kv::kCountings, readiness.counting)
+            << ", naming the " << kv::getName(kv::kNamings, readiness.naming)
+            << ", sent when "
+            << kv::getName(kv::kReportings, readiness.reporting) << "; failure "
+            << kv::getName(kv::kFailures, readiness.failure) << "):\n";
+  for (const kv::Responder &responder : responders)
+    std::cout << "    source rank " << responder.source << " as "
+              << readiness.keys[static_cast<size_t>(responder.source)] << ": "
+              << responder.completions << " of "
+              << listReports(responder.reports) << "\n";
 }
 
 static int explain(const Arguments &arguments, const KVPlanned &planned,
@@ -73,10 +104,7 @@ static int explain(const Arguments &arguments, const KVPlanned &planned,
               << " of chunk " << origin.chunk << ", "
               << getPackingText(origin.packing) << "\n";
   }
-  std::cout << "  ready when source ranks";
-  for (int source : plan.responders[static_cast<size_t>(rank)])
-    std::cout << " " << source;
-  std::cout << " have reported that all of theirs has arrived\n";
+  explainReadiness(plan, static_cast<size_t>(rank));
   return Good;
 }
 
@@ -101,29 +129,16 @@ static int writePlan(const Arguments &arguments, const kv::Plan &plan) {
   return exitCode;
 }
 
-static int runPlan(const Arguments &arguments) {
+static int runPlan(const Arguments &arguments, const KVPlanned &planned,
+                   const kv::TrafficOptions &request) {
+  // A plan that is not proved is not written, nor one that cannot be counted.
+  if (!proveKV(std::cout, planned.plan))
+    return Refused;
+  printKVReport(std::cout, planned, request, arguments.times);
   int exitCode = Good;
-  std::optional<kv::TrafficOptions> request =
-      readRequest(arguments.request, exitCode);
-  if (!request)
-    return exitCode;
-  std::optional<KVPlanned> planned = planKV(arguments.plan, exitCode);
-  if (!planned)
-    return exitCode;
-  try {
-    // A plan that is not proved is not written, nor one that cannot be counted.
-    if (!proveKV(std::cout, planned->plan))
-      return Refused;
-    printKVReport(std::cout, *planned, *request, arguments.times);
-    if (!arguments.explain.empty())
-      exitCode = explain(arguments, *planned, *request);
-    if (exitCode == Good)
-      exitCode = writePlan(arguments, planned->plan);
-  } catch (const runtime::Error &failed) {
-    std::cerr << failed.what() << "\n";
-    return Unusable;
-  }
-  return exitCode;
+  if (!arguments.explain.empty())
+    exitCode = explain(arguments, planned, request);
+  return exitCode == Good ? writePlan(arguments, planned.plan) : exitCode;
 }
 
 void layline::tool::addKVPlanCommand(CLI::App &kv, int &exitCode) {
@@ -168,5 +183,11 @@ void layline::tool::addKVPlanCommand(CLI::App &kv, int &exitCode) {
           "broadcast");
   command->footer("Example:\n  layline kv plan --model config.json --from "
                   "tp1,cp4 --to tp4 --tokens 4096 --profile sglang-compat");
-  command->callback([arguments, &exitCode] { exitCode = runPlan(*arguments); });
+  command->callback([arguments, &exitCode] {
+    exitCode = runPlanned(
+        arguments->plan, arguments->request,
+        [&](const KVPlanned &planned, const kv::TrafficOptions &request) {
+          return runPlan(*arguments, planned, request);
+        });
+  });
 }

@@ -2,7 +2,6 @@
 #include "KVArguments.h"
 #include "layline/KV/Protocol.h"
 #include "layline/KV/Simulation.h"
-#include "plan/Error.h"
 #include <iostream>
 
 using namespace layline;
@@ -81,40 +80,27 @@ static int runFaults(const Arguments &arguments, const KVPlanned &planned,
   return Good;
 }
 
-static int runSimulate(const Arguments &arguments) {
-  int exitCode = Good;
-  std::optional<kv::TrafficOptions> request =
-      readRequest(arguments.request, exitCode);
-  if (!request)
-    return exitCode;
-  std::optional<KVPlanned> planned = planKV(arguments.plan, exitCode);
-  if (!planned)
-    return exitCode;
+static int runSimulate(const Arguments &arguments, const KVPlanned &planned,
+                       const kv::TrafficOptions &request) {
+  if (!arguments.faults.empty())
+    return runFaults(arguments, planned, request);
   kv::SimulationOptions options;
-  options.tokens = request->tokens;
-  options.prefix = request->prefix;
-  options.omitsPrefixPages = request->omitsPrefixPages;
-  options.room = request->room;
-  options.chunkEnds =
-      kv::getChunkEnds(*request, planned->plan.target.pageTokens);
+  options.tokens = request.tokens;
+  options.prefix = request.prefix;
+  options.omitsPrefixPages = request.omitsPrefixPages;
+  options.room = request.room;
+  options.chunkEnds = kv::getChunkEnds(request, planned.plan.target.pageTokens);
   options.seed = static_cast<uint64_t>(arguments.seed);
-  try {
-    if (!arguments.faults.empty())
-      return runFaults(arguments, *planned, *request);
-    kv::SimulationResult result = kv::simulate(planned->plan, options);
-    if (!result.fault.empty()) {
-      std::cerr << result.fault << "\n";
-      return Refused;
-    }
-    std::cout << "every byte of " << planned->plan.target.ranks.size()
-              << " target ranks is right: " << result.bytes
-              << " bytes written by " << result.descriptors
-              << " descriptors in " << result.batches << " batches, "
-              << result.twice << " of them more than once\n";
-  } catch (const runtime::Error &failed) {
-    std::cerr << failed.what() << "\n";
-    return Unusable;
+  kv::SimulationResult result = kv::simulate(planned.plan, options);
+  if (!result.fault.empty()) {
+    std::cerr << result.fault << "\n";
+    return Refused;
   }
+  std::cout << "every byte of " << planned.plan.target.ranks.size()
+            << " target ranks is right: " << result.bytes
+            << " bytes written by " << result.descriptors << " descriptors in "
+            << result.batches << " batches, " << result.twice
+            << " of them more than once\n";
   return Good;
 }
 
@@ -144,6 +130,11 @@ void layline::tool::addKVSimulateCommand(CLI::App &kv, int &exitCode) {
   command->footer("Examples:\n  layline kv simulate --model config.json --from "
                   "tp1,cp4 --to tp4 --tokens 300 --chunk 128\n  layline kv "
                   "simulate ... --tokens 300 --faults all");
-  command->callback(
-      [arguments, &exitCode] { exitCode = runSimulate(*arguments); });
+  command->callback([arguments, &exitCode] {
+    exitCode = runPlanned(
+        arguments->plan, arguments->request,
+        [&](const KVPlanned &planned, const kv::TrafficOptions &request) {
+          return runSimulate(*arguments, planned, request);
+        });
+  });
 }

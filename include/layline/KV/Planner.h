@@ -2,6 +2,7 @@
 #ifndef LAYLINE_KV_PLANNER_H
 #define LAYLINE_KV_PLANNER_H
 
+#include "kv/CompletePlan.h"
 #include "kv/Plan.h"
 #include "layline/KV/Model.h"
 #include "layline/KV/SideSpec.h"
@@ -35,7 +36,9 @@ struct PlanOptions {
   std::int64_t maxDescriptors = 2048;
   /// Optimised: blocks below this many bytes are packed; 0: never.
   std::int64_t packBelow = 16384;
-  std::int64_t slotBytes = 32 << 20; ///< of a scratch buffer, when packing
+  std::int64_t slotBytes = 32 << 20; ///< of a relay slot, when packing
+  /// That the slots of a rank are spread over (kv/CompletePlan.h).
+  int lanes = kDefaultLanes;
 };
 
 /// The bytes that a side keeps, without any request. Throws runtime::Error.

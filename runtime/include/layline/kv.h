@@ -53,7 +53,7 @@ LAYLINE_KV_API const char *layline_kv_error(void);
 /* "ok", "bad argument", ...; never null. */
 LAYLINE_KV_API const char *layline_kv_status_name(layline_status status);
 
-/* Version of the format that is read, "1.0". */
+/* Latest version of the format that is read, "1.1"; earlier ones are too. */
 LAYLINE_KV_API const char *layline_kv_format_version(void);
 
 /* --- Plan ----------------------------------------------------------------- */
@@ -75,7 +75,7 @@ typedef struct layline_kv_plan_info {
   int64_t planes;
   int64_t transfers;
   int64_t max_descriptors; /* of a batch; 0: no limit */
-  int64_t slot_bytes;      /* of a slot to pack into; 0: no transfer packs */
+  int64_t slot_bytes;      /* most of a slot to pack into */
   /* Nonzero: what lies behind the last token is sent too, up to the end of its
    * page. */
   int32_t rounds_to_pages;
@@ -140,9 +140,9 @@ layline_kv_plan_buffer(const layline_kv_plan *plan, int32_t side, int64_t rank,
 
 /* Of a rank that keeps the pages whose number modulo `parts` is `index`, page n
  * of its group as its own page n / parts; 1 and 0 of other ranks. */
-LAYLINE_KV_API layline_status layline_kv_plan_page_parts(
-    const layline_kv_plan *plan, int32_t side, int64_t rank, int64_t *parts,
-    int64_t *index);
+LAYLINE_KV_API layline_status
+layline_kv_plan_page_parts(const layline_kv_plan *plan, int32_t side,
+                           int64_t rank, int64_t *parts, int64_t *index);
 
 /* The name of a page table: "kv", "window", "state". */
 LAYLINE_KV_API layline_status layline_kv_plan_table(const layline_kv_plan *plan,
@@ -183,6 +183,86 @@ LAYLINE_KV_API layline_status
 layline_kv_plan_responders(const layline_kv_plan *plan, int64_t target,
                            int64_t *ranks, int64_t room, int64_t *count);
 
+/* What a responder reports of a request: a set of bits. */
+typedef enum layline_kv_report {
+  LAYLINE_KV_REPORT_MAIN = 1,     /* keys, values, latents */
+  LAYLINE_KV_REPORT_INDEX = 2,    /* index keys and scales */
+  LAYLINE_KV_REPORT_STATE = 4,    /* of the request */
+  LAYLINE_KV_REPORT_AUXILIARY = 8 /* what goes with it beside its cache */
+} layline_kv_report;
+
+/* A request is ready at a target when each of its responders has reported, by
+ * its key and naming the request, `completions` times: once for each of its
+ * transfers to the target, when the last byte of the last chunk has arrived,
+ * and once, behind these, for what is auxiliary. A report that comes twice
+ * counts once. One that says that a write has failed fails the request for
+ * good. */
+typedef struct layline_kv_responder_info {
+  int64_t source;  /* rank */
+  const char *key; /* "pp0.dp0.cp1.tp2": of no other rank */
+  int64_t completions;
+  uint32_t reports; /* of layline_kv_report */
+} layline_kv_responder_info;
+
+/* The responder `index` of those of layline_kv_plan_responders. */
+LAYLINE_KV_API layline_status
+layline_kv_plan_responder(const layline_kv_plan *plan, int64_t target,
+                          int64_t index, layline_kv_responder_info *info);
+
+/* From when until when buffers of a kind are pinned, in the words of kv.json
+ * (docs/kv.md, Ready, and free again). */
+typedef struct layline_kv_lifetime_info {
+  const char *store; /* "source_pages", "target_pages", "broadcast_scratch",
+                        "source_slots", "target_slots" */
+  const char *name;  /* page table or buffer; "" of slots */
+  const char *from, *until;
+  const char *after_failure; /* until then, of a request that has failed */
+  const char *reuse; /* who may have it next: "any_request", "next_round",
+                        "next_layer" */
+} layline_kv_lifetime_info;
+
+LAYLINE_KV_API layline_status
+layline_kv_plan_lifetimes(const layline_kv_plan *plan, int64_t *count);
+LAYLINE_KV_API layline_status layline_kv_plan_lifetime(
+    const layline_kv_plan *plan, int64_t index, layline_kv_lifetime_info *info);
+
+/* Memory of a rank that packed blocks of one pair go through. Rounds of one
+ * lane go one after the other, those of different lanes beside each other. */
+typedef struct layline_kv_slot_info {
+  int32_t at;             /* layline_kv_side: whose memory it is */
+  int64_t source, target; /* ranks */
+  int64_t lane;
+  int64_t bytes;
+  int64_t max_descriptors; /* of a round; 0: no limit */
+} layline_kv_slot_info;
+
+LAYLINE_KV_API layline_status layline_kv_plan_slots(const layline_kv_plan *plan,
+                                                    int64_t *count);
+LAYLINE_KV_API layline_status layline_kv_plan_slot(const layline_kv_plan *plan,
+                                                   int64_t index,
+                                                   layline_kv_slot_info *info);
+
+/* --- Keys for stores of pages --------------------------------------------- */
+
+/* Hexadecimal digits of a digest and the zero behind them. */
+#define LAYLINE_KV_DIGEST_SIZE 65
+
+/* SHA-256 of all that decides the bytes of a page of buffer `index` of a rank
+ * (layline_kv_plan_buffer): model, layer, planes with their element types,
+ * heads and places in the page, page size, and the rank's share of heads and
+ * tokens. Equal for replicas and equal layouts, different for others; so it
+ * belongs into the key of every page in a store that layouts share, beside the
+ * revision of the weights and the tokens up to the page. */
+LAYLINE_KV_API layline_status layline_kv_plan_page_digest(
+    const layline_kv_plan *plan, int32_t side, int64_t rank, int64_t index,
+    char digest[LAYLINE_KV_DIGEST_SIZE]);
+
+/* The same of the pages of all layers that the rank has of a buffer, where a
+ * store keeps them as one: `buffer` is its name, "k". Of kv.json. */
+LAYLINE_KV_API layline_status layline_kv_plan_layers_digest(
+    const layline_kv_plan *plan, int32_t side, int64_t rank, const char *buffer,
+    char digest[LAYLINE_KV_DIGEST_SIZE]);
+
 /* --- Binding -------------------------------------------------------------- */
 
 typedef struct layline_kv_request {
@@ -200,8 +280,8 @@ LAYLINE_KV_API layline_status layline_kv_plan_pages(
     const layline_kv_plan *plan, const layline_kv_request *request,
     int32_t side, int64_t rank, int64_t table, int64_t *pages);
 
-/* The first of them that what lies behind the prefix needs, or lies in a window:
- * a table may begin there (layline_kv_memory.first_pages). */
+/* The first of them that what lies behind the prefix needs, or lies in a
+ * window: a table may begin there (layline_kv_memory.first_pages). */
 LAYLINE_KV_API layline_status layline_kv_plan_first_page(
     const layline_kv_plan *plan, const layline_kv_request *request,
     int32_t side, int64_t rank, int64_t table, int64_t *page);
@@ -280,6 +360,17 @@ typedef struct layline_kv_part {
 LAYLINE_KV_API layline_status layline_kv_binding_part(
     const layline_kv_binding *binding, int64_t index, layline_kv_part *part);
 
+/* What a round of a part that packs may have, and its lane: what its slots
+ * hold. LAYLINE_BAD_ARGUMENT if the part does not pack. */
+typedef struct layline_kv_part_slot {
+  int64_t bytes, max_descriptors; /* 0 descriptors: no limit */
+  int64_t lane;
+} layline_kv_part_slot;
+
+LAYLINE_KV_API layline_status
+layline_kv_binding_part_slot(const layline_kv_binding *binding, int64_t index,
+                             layline_kv_part_slot *slot);
+
 /* --- Page tables as engines have them ------------------------------------- */
 
 /* Pages of token slots (page * page_tokens + slot in the page), in the order of
@@ -291,10 +382,11 @@ LAYLINE_KV_API layline_status layline_kv_pages_of_slots(
     const int64_t *slots, int64_t count, int64_t page_tokens, int32_t *pages,
     int64_t room, int64_t *number);
 
-/* Of `count` pages of a cache whose page numbers are divided among `ranks` ranks
- * (page n is page n / ranks of rank n mod ranks), those of one rank: its own
- * numbers, and which entries they were, ascending. A bind does this itself where
- * the plan says so (layline_kv_plan_page_parts); this is for other tables. */
+/* Of `count` pages of a cache whose page numbers are divided among `ranks`
+ * ranks (page n is page n / ranks of rank n mod ranks), those of one rank: its
+ * own numbers, and which entries they were, ascending. A bind does this itself
+ * where the plan says so (layline_kv_plan_page_parts); this is for other
+ * tables. */
 LAYLINE_KV_API layline_status layline_kv_striped_pages(
     const int32_t *pages, int64_t count, int64_t ranks, int64_t rank,
     int32_t *own, int64_t *positions, int64_t room, int64_t *number);
@@ -304,8 +396,8 @@ LAYLINE_KV_API layline_status layline_kv_striped_pages(
 /* Writes descriptors [first, first + count) to three arrays of `count`. Up to
  * `threads` threads share the work, where it is enough for them; 0: one per
  * processor. Nothing is allocated but threads. `bytes` may be null where all
- * have the same length (layline_kv_binding_equal_bytes), which a caller need not
- * have written again for each request: writing is most of the time. */
+ * have the same length (layline_kv_binding_equal_bytes), which a caller need
+ * not have written again for each request: writing is most of the time. */
 LAYLINE_KV_API layline_status layline_kv_fill(const layline_kv_binding *binding,
                                               int64_t first, int64_t count,
                                               uint64_t *source,
@@ -353,8 +445,9 @@ LAYLINE_KV_API layline_status layline_kv_for_each_batch(
 /* --- Packing -------------------------------------------------------------- */
 
 /* The rounds of a part: what fits into one slot at a time. Both sides find the
- * same rounds. `slot_bytes` and `max_descriptors` are usually the plan's; 0
- * descriptors: no limit. Fails if a block is larger than a slot. */
+ * same rounds. `slot_bytes` 0: the limits of the part's own slots, both of
+ * them; else at most so many bytes and, if not 0, descriptors. Fails if a block
+ * is larger than a slot. */
 LAYLINE_KV_API layline_status layline_kv_packing_create(
     const layline_kv_binding *binding, int64_t part, int64_t slot_bytes,
     int64_t max_descriptors, layline_kv_packing **packing);

@@ -1,6 +1,7 @@
 //===- KVApiTest.cpp - layline/kv.h as an engine calls it -----------------===//
+#include "KVModels.h"
+
 #include "layline/KV/PlanJSON.h"
-#include "layline/KV/Planner.h"
 #include "layline/kv.h"
 
 #include <catch2/catch.hpp>
@@ -36,18 +37,8 @@ using PackingHandle =
 /// Qwen3-30B-A3B: 48 layers, 4 heads of 128 elements in bf16.
 std::string makeQwenPlan(const char *source, const char *target,
                          Profile profile) {
-  Model model;
-  model.name = "qwen3-30b-a3b";
-  model.layers = 48;
-  model.dtype = "bf16";
-  model.kvHeads = 4;
-  model.headDim = 128;
-  model.kvLayers.resize(48);
-  std::iota(model.kvLayers.begin(), model.kvLayers.end(), 0);
-  PlanOptions options;
-  options.profile = profile;
-  return toJSON(planMigration(model, parseSideSpec(source),
-                              parseSideSpec(target), options));
+  return toJSON(
+      makePlan(makeHeads("qwen3-30b-a3b", 48, 4), source, target, profile));
 }
 
 PlanHandle load(const std::string &text) {
@@ -375,8 +366,17 @@ TEST_CASE("kv api: small blocks packed, sent as large ones") {
   OK(layline_kv_binding_part(binding.get(), 0, &part));
   REQUIRE(part.packing == LAYLINE_KV_PACK_AT_SOURCE);
   CHECK(part.descriptors == 96 * kTokens);
-  constexpr std::size_t kSlot = 100000;
+  layline_kv_part_slot own;
+  OK(layline_kv_binding_part_slot(binding.get(), 0, &own));
+  CHECK(own.bytes == 32 << 20);
+  CHECK(own.max_descriptors == 2048);
   layline_kv_packing *made = nullptr;
+  OK(layline_kv_packing_create(binding.get(), 0, 0, 0, &made)); // into its own
+  std::int64_t whole = 0;
+  OK(layline_kv_packing_rounds(made, &whole));
+  CHECK(whole == 1);
+  layline_kv_packing_destroy(made);
+  constexpr std::size_t kSlot = 100000;
   OK(layline_kv_packing_create(binding.get(), 0, kSlot, 7, &made));
   PackingHandle packing(made, layline_kv_packing_destroy);
   binding.reset(); // the packing stands alone
@@ -416,6 +416,66 @@ TEST_CASE("kv api: small blocks packed, sent as large ones") {
           std::all_of(is, is + 256, [](std::uint8_t b) { return b == 0; });
       REQUIRE((token < kTokens ? isEqual : isUntouched));
     }
+}
+
+TEST_CASE("kv api: readiness, lifetimes, slots and digests") {
+  PlanHandle plan =
+      load(makeQwenPlan("tp1,cp4", "tp4", Profile::Optimised));
+  layline_kv_responder_info responder;
+  OK(layline_kv_plan_responder(plan.get(), 2, 3, &responder));
+  CHECK(responder.source == 3);
+  CHECK(std::string(responder.key) == "pp0.dp0.cp3.tp0");
+  CHECK(responder.completions == 2);
+  CHECK(responder.reports ==
+        (LAYLINE_KV_REPORT_MAIN | LAYLINE_KV_REPORT_AUXILIARY));
+
+  std::int64_t count = 0;
+  OK(layline_kv_plan_lifetimes(plan.get(), &count));
+  CHECK(count == 3);
+  layline_kv_lifetime_info lifetime;
+  OK(layline_kv_plan_lifetime(plan.get(), 1, &lifetime));
+  CHECK(std::string(lifetime.store) == "target_pages");
+  CHECK(std::string(lifetime.name) == "kv");
+  CHECK(std::string(lifetime.from) == "taken");
+  CHECK(std::string(lifetime.until) == "consumed");
+  CHECK(std::string(lifetime.after_failure) == "quiet");
+  CHECK(std::string(lifetime.reuse) == "any_request");
+
+  OK(layline_kv_plan_slots(plan.get(), &count));
+  CHECK(count == 16);
+  layline_kv_slot_info slot;
+  OK(layline_kv_plan_slot(plan.get(), 6, &slot));
+  CHECK(slot.at == LAYLINE_KV_SOURCE);
+  CHECK(slot.source == 2);
+  CHECK(slot.target == 1);
+  CHECK(slot.lane == 1);
+  CHECK(slot.bytes == 32 << 20);
+  CHECK(slot.max_descriptors == 2048);
+
+  char first[LAYLINE_KV_DIGEST_SIZE], other[LAYLINE_KV_DIGEST_SIZE];
+  OK(layline_kv_plan_page_digest(plan.get(), LAYLINE_KV_SOURCE, 0, 5, first));
+  CHECK(std::strlen(first) == 64);
+  OK(layline_kv_plan_page_digest(plan.get(), LAYLINE_KV_SOURCE, 3, 5, other));
+  CHECK(std::string(first) == other); // gathered: all ranks keep the same
+  OK(layline_kv_plan_page_digest(plan.get(), LAYLINE_KV_SOURCE, 0, 6, other));
+  CHECK(std::string(first) != other);
+  OK(layline_kv_plan_page_digest(plan.get(), LAYLINE_KV_SOURCE, 0, 53, other));
+  CHECK(std::string(first) != other); // V of layer 5
+  OK(layline_kv_plan_page_digest(plan.get(), LAYLINE_KV_TARGET, 0, 5, other));
+  CHECK(std::string(first) != other);
+  OK(layline_kv_plan_layers_digest(plan.get(), LAYLINE_KV_TARGET, 2, "v",
+                                   other));
+  CHECK(std::strlen(other) == 64);
+
+  CHECK(layline_kv_plan_responder(plan.get(), 4, 0, &responder) ==
+        LAYLINE_BAD_ARGUMENT);
+  CHECK(layline_kv_plan_slot(plan.get(), 16, &slot) == LAYLINE_BAD_ARGUMENT);
+  CHECK(layline_kv_plan_page_digest(plan.get(), LAYLINE_KV_TARGET, 0, 96,
+                                    other) == LAYLINE_BAD_ARGUMENT);
+  CHECK(layline_kv_plan_layers_digest(plan.get(), LAYLINE_KV_TARGET, 0, "w",
+                                      other) == LAYLINE_BAD_ARGUMENT);
+  CHECK(std::string(layline_kv_error()) ==
+        "buffer 'w' is asked for; the side has none of this name");
 }
 
 TEST_CASE("kv api: bad calls get a status and a text") {

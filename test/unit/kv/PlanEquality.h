@@ -64,11 +64,22 @@ inline bool operator==(const Transfer &a, const Transfer &b) {
                   a.moves) == std::tie(b.source, b.target, b.packing,
                                        b.batching, b.isWithLastChunk, b.moves);
 }
+inline bool operator==(const Readiness &a, const Readiness &b) {
+  return std::tie(a.when, a.counting, a.reporting, a.naming, a.failure, a.keys,
+                  a.targets) == std::tie(b.when, b.counting, b.reporting,
+                                         b.naming, b.failure, b.keys,
+                                         b.targets);
+}
+inline bool operator==(const Relay &a, const Relay &b) {
+  return a.lanes == b.lanes && a.slots == b.slots;
+}
+inline auto tie(const Plan &p) {
+  return std::tie(p.model, p.profile, p.planes, p.source, p.target, p.policy,
+                  p.transfers, p.responders, p.readiness, p.lifetimes, p.relay,
+                  p.sourceDigests, p.targetDigests);
+}
 inline bool operator==(const Plan &a, const Plan &b) {
-  return std::tie(a.model, a.profile, a.planes, a.source, a.target, a.policy,
-                  a.transfers, a.responders) ==
-         std::tie(b.model, b.profile, b.planes, b.source, b.target, b.policy,
-                  b.transfers, b.responders);
+  return tie(a) == tie(b);
 }
 
 } // namespace layline::kv

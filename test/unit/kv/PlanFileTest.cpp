@@ -1,5 +1,6 @@
 //===- PlanFileTest.cpp - kv.json written, read, cut short and changed ----===//
 #include "FakeMemory.h"
+#include "KVModels.h"
 #include "PlanEquality.h"
 #include "RandomLayouts.h"
 
@@ -22,23 +23,15 @@ namespace {
 /// 4 layers of 4 heads; index keys too if it is latent.
 Plan makePlan(const std::string &source, const std::string &target,
               bool isLatent = false, Profile profile = Profile::Optimised) {
-  Model model;
-  model.name = "small";
-  model.layers = 4;
-  model.dtype = "bf16";
-  model.kvLayers = {0, 1, 2, 3};
+  Model model = makeHeads("small", 4, 4);
+  model.headDim = 2;
   if (isLatent) {
+    model = makeLatents("small", 4, {1, 3});
     model.latentRank = 8;
+    model.ropeDim = 0;
     model.indexDim = 4;
-    model.indexLayers = {1, 3};
-  } else {
-    model.kvHeads = 4;
-    model.headDim = 2;
   }
-  PlanOptions options;
-  options.profile = profile;
-  return planMigration(model, parseSideSpec(source), parseSideSpec(target),
-                       options);
+  return layline::kv::makePlan(model, source, target, profile);
 }
 
 std::optional<Plan> planRandomly() {
@@ -210,7 +203,7 @@ TEST_CASE("plan file: the message says where, what and what else") {
   const Case cases[] = {
       {"'kv.json': format: is 'plan'; 'layline-kv' is expected", &plan,
        "/format", "plan"},
-      {"'kv.json': version: is '2.0'; this reader knows '1.0'", &plan,
+      {"'kv.json': version: is '2.0'; this reader knows '1.0' and '1.1'", &plan,
        "/version", "2.0"},
       {"'kv.json': features[0]: needs the feature 'striping', which this "
        "reader does not have",

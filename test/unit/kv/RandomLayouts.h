@@ -176,7 +176,8 @@ inline PlanOptions makePlanOptions() {
       SenderRule::Room});
   options.maxDescriptors = pick({0, 1, 7, 2048});
   options.packBelow = pick({0, 8, 64, 16384});
-  options.slotBytes = pick({256, 1000, 1 << 20});
+  // The smallest holds every block that is packed here.
+  options.slotBytes = pick({512, 1000, 1 << 20});
   return options;
 }
 

@@ -5,46 +5,25 @@
 // work requests are counted each.
 //
 //===----------------------------------------------------------------------===//
+#include "KVModels.h"
+
 #include "layline/KV/Planner.h"
 #include "layline/KV/Report.h"
 #include "plan/Error.h"
 
 #include <catch2/catch.hpp>
 
-#include <numeric>
-
 using namespace layline::kv;
 
 namespace {
 
-std::vector<std::int64_t> count(std::int64_t n) {
-  std::vector<std::int64_t> all(n);
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
 Model makeHeads(std::int64_t layers, std::int64_t heads) {
-  Model model;
-  model.name = "heads";
-  model.layers = layers;
-  model.dtype = "bf16";
-  model.kvHeads = heads;
-  model.headDim = 128;
-  model.kvLayers = count(layers);
-  return model;
+  return layline::kv::makeHeads("heads", layers, heads);
 }
 
 /// DeepSeek-V3.2 and GLM-5: latents of 512 + 64, index keys of 128.
 Model makeSparse(std::int64_t layers) {
-  Model model;
-  model.name = "sparse";
-  model.layers = layers;
-  model.dtype = "bf16";
-  model.latentRank = 512;
-  model.ropeDim = 64;
-  model.indexDim = 128;
-  model.kvLayers = model.indexLayers = count(layers);
-  return model;
+  return makeLatents("sparse", layers, countLayers(layers));
 }
 
 struct Case {
@@ -303,8 +282,8 @@ TEST_CASE("DeepSeek-V3.2 in fp8") {
     for (const Transfer &transfer : found.plan.transfers)
       latent += transfer.target == 0 && transfer.packing == Packing::Source;
     CHECK(latent > 0);
-    // From each of the eight ranks that have them an eighth of the tokens: a run
-    // of latents a layer, and of a page's keys and of its scales.
+    // From each of the eight ranks that have them an eighth of the tokens: a
+    // run of latents a layer, and of a page's keys and of its scales.
     CHECK(found.traffic.byTarget[0].descriptors == 61 * 8 + 2 * 61 * 8);
   }
 }

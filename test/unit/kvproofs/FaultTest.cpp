@@ -2,7 +2,7 @@
 // an item that shows it, and the bytes say the same.
 #include <catch2/catch.hpp>
 
-#include "Models.h"
+#include "../kv/KVModels.h"
 #include "layline/KV/Simulation.h"
 #include "layline/KVVerification/MigrationProof.h"
 
@@ -15,23 +15,6 @@ namespace {
 
 using Kind = TokenPart::Kind;
 using Of = TokenPart::Of;
-
-/// Two layers, four heads, few bytes.
-Model makeSmall() {
-  Model model = makeHeads("small", 2, 4);
-  model.headDim = 2;
-  return model;
-}
-
-Model makeSmallLatents(std::int64_t layers, bool hasIndex) {
-  Model model =
-      makeLatents("small", layers,
-                  hasIndex ? countLayers(layers) : std::vector<std::int64_t>());
-  model.latentRank = 4;
-  model.ropeDim = 2;
-  model.indexDim = hasIndex ? 4 : 0;
-  return model;
-}
 
 bool isWrong(const Plan &plan, const MigrationFault &fault) {
   SimulationOptions request;
@@ -287,6 +270,43 @@ TEST_CASE("responders") {
     plan.responders[0] = {0, 1, 2, 2, 3};
     CHECK_THAT(refuteAll(plan),
                Contains("target rank 0: counts source rank 2 twice"));
+  }
+}
+
+TEST_CASE("readiness, lifetimes and slots are part of the proof") {
+  Plan plan =
+      makePlan(makeSmall(), "tp1,cp2,page4", "tp4,page4", Profile::Optimised);
+  checkGood(plan);
+  SECTION("a responder that is not waited for") {
+    plan.readiness.targets[2].pop_back();
+    CHECK_THAT(refuteAll(plan),
+               Contains("readiness.targets[2]: has no source rank 1"));
+  }
+  SECTION("two senders with one key") {
+    plan.readiness.keys[1] = plan.readiness.keys[0];
+    CHECK_THAT(refuteAll(plan), Contains("the key of source rank 0 too"));
+  }
+  SECTION("a failure that passes") {
+    plan.readiness.failure = Readiness::Failure::UntilNextReport;
+    CHECK_THAT(refuteAll(plan), Contains("readiness.failure"));
+  }
+  SECTION("pages that are free when a request has failed") {
+    plan.lifetimes[1].afterFailure = Moment::Failed;
+    CHECK_THAT(refuteAll(plan),
+               Contains("lifetimes[1].after_failure: target_pages 'kv'"));
+  }
+  SECTION("a slot for two targets") {
+    plan.relay.slots[0].transfers.push_back(7);
+    CHECK_THAT(refuteAll(plan), Contains("one target is expected"));
+  }
+  SECTION("a slot that is too small") {
+    plan.relay.slots[3].bytes = 1;
+    CHECK_THAT(refuteAll(plan), Contains("relay.slots[3].bytes: is 1"));
+  }
+  SECTION("transfers out of order") {
+    std::swap(plan.transfers[0], plan.transfers[7]);
+    CHECK_THAT(refuteAll(plan),
+               Contains("order by target, then source, is expected"));
   }
 }
 

@@ -2,7 +2,7 @@
 #ifndef LAYLINE_TEST_UNIT_KVPROOFS_MODES_H
 #define LAYLINE_TEST_UNIT_KVPROOFS_MODES_H
 
-#include "Models.h"
+#include "../kv/KVModels.h"
 
 namespace layline::kv {
 

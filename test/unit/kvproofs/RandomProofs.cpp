@@ -202,6 +202,8 @@ int main() {
       if (what.empty())
         continue;
       RC_LOG() << "changed: " << what << "\n";
+      // What follows from the transfers follows from those that there are now.
+      completePlan(plan, kDefaultLanes);
       MigrationProof changed = proveMigration(plan);
       RC_LOG() << changed.problem << "\n";
       if (changed.verdict == MigrationProof::Verdict::Open) {

@@ -48,6 +48,33 @@ TEST_CASE("plans as IR and back") {
     }
 }
 
+TEST_CASE("IR keeps readiness, lifetimes and slots as they are stated") {
+  mlir::MLIRContext context;
+  context.loadDialect<ir::KVDialect>();
+  Plan plan = makePlan(makeHeads("heads", 4, 4), "tp2,cp2", "tp4");
+  REQUIRE_FALSE(plan.relay.slots.empty());
+  // Others than those that would be found, and as good.
+  plan.readiness.keys[2] = "somebody";
+  plan.relay.lanes = 9;
+  for (RelaySlot &slot : plan.relay.slots) {
+    slot.lane = 8;
+    slot.bytes -= 4096;
+    slot.maxDescriptors = 5;
+  }
+  std::swap(plan.lifetimes[0], plan.lifetimes[1]);
+  std::string error;
+  mlir::OwningOpRef<mlir::ModuleOp> emitted =
+      emitMigration(&context, plan, error);
+  REQUIRE(emitted);
+  CHECK(mlir::succeeded(mlir::verify(*emitted)));
+  auto parsed =
+      mlir::parseSourceString<mlir::ModuleOp>(print(*emitted), &context);
+  REQUIRE(parsed);
+  llvm::FailureOr<Plan> read = readMigration(*parsed);
+  REQUIRE(mlir::succeeded(read));
+  CHECK(*read == plan);
+}
+
 TEST_CASE("ranks that follow no rule have no IR") {
   mlir::MLIRContext context;
   context.loadDialect<ir::KVDialect>();

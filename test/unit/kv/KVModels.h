@@ -1,6 +1,6 @@
-// Models whose caches are migrated in the tests.
-#ifndef LAYLINE_TEST_UNIT_KVPROOFS_MODELS_H
-#define LAYLINE_TEST_UNIT_KVPROOFS_MODELS_H
+//===- KVModels.h - models whose caches are migrated ------------*- C++ -*-===//
+#ifndef LAYLINE_TEST_UNIT_KV_KVMODELS_H
+#define LAYLINE_TEST_UNIT_KV_KVMODELS_H
 
 #include "layline/KV/Planner.h"
 
@@ -43,8 +43,26 @@ inline Model makeLatents(const std::string &name, std::int64_t layers,
   return model;
 }
 
+/// Two layers, four heads, few bytes.
+inline Model makeSmall() {
+  Model model = makeHeads("small", 2, 4);
+  model.headDim = 2;
+  return model;
+}
+
+inline Model makeSmallLatents(std::int64_t layers, bool hasIndex) {
+  Model model =
+      makeLatents("small", layers,
+                  hasIndex ? countLayers(layers) : std::vector<std::int64_t>());
+  model.latentRank = 4;
+  model.ropeDim = 2;
+  model.indexDim = hasIndex ? 4 : 0;
+  return model;
+}
+
 inline Plan makePlan(const Model &model, const std::string &from,
-                     const std::string &to, Profile profile,
+                     const std::string &to,
+                     Profile profile = Profile::Optimised,
                      SenderRule senders = SenderRule::All) {
   PlanOptions options;
   options.profile = profile;
@@ -54,4 +72,4 @@ inline Plan makePlan(const Model &model, const std::string &from,
 
 } // namespace layline::kv
 
-#endif // LAYLINE_TEST_UNIT_KVPROOFS_MODELS_H
+#endif // LAYLINE_TEST_UNIT_KV_KVMODELS_H
