@@ -481,7 +481,6 @@ class Side:
                     self._side, rank, buffer.encode()).value.decode()
 
 
-
 def pages_of_slots(slots, page_tokens):
     """Pages, int32, of token slots (page * page_tokens + slot in the page), an
     int64 array in the order of a request's tokens."""

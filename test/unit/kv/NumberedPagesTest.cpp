@@ -165,10 +165,10 @@ TEST_CASE("numbered pages: in a plan's file") {
     }
     return std::string("read");
   };
-  CHECK(refuse("[\"page_number\"]", "[]") ==
+  CHECK(refuse(",\"page_number\"]", "]") ==
         "'kv.json': features: has no 'page_number', which ranks of the plan "
         "keep their tokens by");
-  CHECK(refuse("[\"page_number\"]", "[\"page_colour\"]")
+  CHECK(refuse(",\"page_number\"]", ",\"page_colour\"]")
             .find("needs the feature 'page_colour'") != std::string::npos);
   plan.source.ranks[1].tokens.parts = 2;
   text = toJSON(plan);

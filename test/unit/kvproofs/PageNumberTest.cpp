@@ -2,7 +2,7 @@
 // faults of such plans.
 #include <catch2/catch.hpp>
 
-#include "Models.h"
+#include "../kv/KVModels.h"
 #include "layline/KV/Simulation.h"
 #include "layline/KVVerification/MigrationProof.h"
 
@@ -10,12 +10,6 @@ using namespace layline::kv;
 using Catch::Matchers::Contains;
 
 namespace {
-
-Model makeSmall() {
-  Model model = makeHeads("small", 2, 4);
-  model.headDim = 2;
-  return model;
-}
 
 MigrationProof prove(const Plan &plan) {
   MigrationProof proof = proveMigration(plan);
