@@ -181,7 +181,7 @@ def check_tables():
                  lambda: behind[0].set_tables(pages[:1], [1, 2]))
 
     # The same plan for a cache whose page numbers the cp ranks divide.
-    with open(os.path.join(PLANS, "qwen3-30b-a3b_tp1cp4_tp4_optimised.json")) as f:
+    with open(os.path.join(PLANS, "kv-v1.0", "qwen3-30b-a3b_tp1cp4_tp4_optimised.json")) as f:
         text = json.load(f)
     text["features"] = ["page_number"]
     for rank in text["source"]["ranks"]:
