@@ -342,6 +342,25 @@ TEST_CASE("kv api: lengths may be left out where all are equal") {
         "lengths; an array is expected");
 }
 
+TEST_CASE("kv api: rows of two planes, each of one length") {
+  // Latents of 1,152 bytes and index keys of 128: a list of each.
+  PlanHandle plan = load(
+      toJSON(makePlan(makeLatents("deepseek-v3.2", 3, {0, 1, 2}), "tp1,page64",
+                      "tp1,page64,cp1", Profile::SGLangCompat)));
+  Memory from(plan.get(), LAYLINE_KV_SOURCE, 0, makePages(2, 3), 1ull << 40);
+  Memory to(plan.get(), LAYLINE_KV_TARGET, 0, makePages(2, 11), 1ull << 45);
+  BindingHandle binding = bind(plan.get(), makeRequest(128), 0, 0, from, to);
+  Triples all = fill(binding.get());
+  REQUIRE(*std::min_element(all.bytes.begin(), all.bytes.end()) <
+          *std::max_element(all.bytes.begin(), all.bytes.end()));
+  std::int64_t bytes = -1;
+  OK(layline_kv_binding_equal_bytes(binding.get(), &bytes));
+  CHECK(bytes == 0);
+  std::uint64_t word = 0;
+  CHECK(layline_kv_fill(binding.get(), 0, 1, &word, &word, nullptr, 1) ==
+        LAYLINE_BAD_ARGUMENT);
+}
+
 TEST_CASE("kv api: small blocks packed, sent as large ones") {
   PlanHandle plan =
       load(makeQwenPlan("tp1,page8", "tp4,page16", Profile::Optimised));
@@ -419,8 +438,7 @@ TEST_CASE("kv api: small blocks packed, sent as large ones") {
 }
 
 TEST_CASE("kv api: readiness, lifetimes, slots and digests") {
-  PlanHandle plan =
-      load(makeQwenPlan("tp1,cp4", "tp4", Profile::Optimised));
+  PlanHandle plan = load(makeQwenPlan("tp1,cp4", "tp4", Profile::Optimised));
   layline_kv_responder_info responder;
   OK(layline_kv_plan_responder(plan.get(), 2, 3, &responder));
   CHECK(responder.source == 3);
