@@ -59,6 +59,12 @@ planned(["the index is 20.1 %", "6.78 times the tokens", "B_i + max(0, B_k - I)"
          "0 -> 0 and 4 alike 1 16"],
         V32, "cp8,fp8,layersplit,interleave", "fp8", 4096)
 
+# Whole pages are as far apart as the tables say, which is nothing about the layout.
+text = planned(["all 64 64 62,464 41,088"],
+               V32, "tp1,cp8,layersplit", "tp8", 4096, "--pages", "fragmented")
+test.expect("apart" not in text and ",-" not in text and "-," not in text,
+            "pages of fragmented tables are not strided", text)
+
 # 4,096 tokens at 100 GB/s: 132 bytes and 656 bytes a token; 26.9 - 20 and 5.4 us.
 planned(["layers 0-60: B_i 5.4 us, B_k 26.9 us, exposed 12.3 us", "exposed in all 0.75 ms"],
         V32, "cp8,fp8,layersplit,interleave", "fp8", 4096, "--broadcast-gigabytes-per-s", 100,

@@ -21,7 +21,8 @@ static std::string format(const char *pattern, double value) {
 /// "1,024": digits in threes.
 static std::string count(int64_t value) {
   std::string digits = std::to_string(value);
-  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3)
+  int64_t first = value < 0 ? 1 : 0;
+  for (int64_t i = static_cast<int64_t>(digits.size()) - 3; i > first; i -= 3)
     digits.insert(static_cast<size_t>(i), ",");
   return digits;
 }
@@ -173,8 +174,18 @@ static void printMaps(std::ostream &os, const KVPlanned &planned,
           "the end.\n";
 }
 
+/// Whether blocks are parts of pages: how far apart they are is then the
+/// layout's doing, that of whole pages the tables'.
+static bool isWithinPages(const kv::Traffic &traffic, const kv::Side &side) {
+  return std::all_of(side.buffers.begin(), side.buffers.end(),
+                     [&](const kv::Buffer &buffer) {
+                       return traffic.blockBytes < buffer.pageBytes;
+                     });
+}
+
 /// Equal rows once.
-static void printPairs(std::ostream &os, const kv::MigrationTraffic &traffic) {
+static void printPairs(std::ostream &os, const kv::Plan &plan,
+                       const kv::MigrationTraffic &traffic) {
   using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
   std::vector<std::pair<Key, std::vector<const kv::PairTraffic *>>> groups;
   for (const kv::PairTraffic &pair : traffic.pairs) {
@@ -213,7 +224,8 @@ static void printPairs(std::ostream &os, const kv::MigrationTraffic &traffic) {
   table.print(os);
   os << "  largest batch: " << count(all.largestBatch) << " descriptors, "
      << count(all.largestBatchBytes) << " bytes\n";
-  if (all.blockBytes && all.sourceStep != all.blockBytes && all.sourceStep)
+  if (all.blockBytes && all.sourceStep && all.sourceStep != all.blockBytes &&
+      isWithinPages(all, plan.source))
     os << "  source of a batch: blocks of " << count(all.blockBytes)
        << " bytes, " << count(all.sourceStep) << " apart (target "
        << count(all.targetStep)
@@ -322,7 +334,7 @@ void layline::tool::printKVReport(std::ostream &os, const KVPlanned &planned,
                                                     : "fragmented")
      << "\n";
   printMaps(os, planned, request, traffic);
-  printPairs(os, traffic);
+  printPairs(os, planned.plan, traffic);
   printTimes(os, traffic, times);
   printOwners(os, planned, request, times);
   printResponders(os, planned.plan);
