@@ -20,6 +20,9 @@ install(TARGETS layline_runtime layline_kv LaylineRuntime LaylineJson
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET layline_mpi) # loaded from beside the runtime
+  install(TARGETS layline_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+endif()
 install(EXPORT LaylineTargets NAMESPACE Layline:: DESTINATION ${package_dir}
   COMPONENT runtime)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/LaylineConfig.cmake.in
