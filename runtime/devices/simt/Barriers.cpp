@@ -134,18 +134,21 @@ void namedBarrier(unsigned number, unsigned threads, bool waits) {
   MachineState &state = *machine;
   Thread *self = state.current;
   Block &block = *self->block;
-  std::string name = "bar." + std::string(waits ? "sync " : "arrive ") +
-                     std::to_string(number) + ", " + std::to_string(threads);
+  // No string lives where the thread may be left for good.
+  auto name = [=] {
+    return "bar." + std::string(waits ? "sync " : "arrive ") +
+           std::to_string(number) + ", " + std::to_string(threads);
+  };
   if (number == 0 || number > 15 || threads == 0 || threads % 32 != 0 ||
       threads > (block.threads.size() + 31) / 32 * 32)
     state.fail(Failure::Divergence,
-               state.describe(*self) + " calls " + name +
+               state.describe(*self) + " calls " + name() +
                    "; expected a barrier of 1..15 and a multiple of 32 threads "
                    "of a block of " +
                    std::to_string(block.threads.size()));
   BarrierState &barrier = block.barriers[number];
   if (barrier.arrived != 0 && barrier.expected != threads)
-    state.fail(Failure::Divergence, state.describe(*self) + " calls " + name +
+    state.fail(Failure::Divergence, state.describe(*self) + " calls " + name() +
                                         " while others wait there for " +
                                         std::to_string(barrier.expected) +
                                         " threads");

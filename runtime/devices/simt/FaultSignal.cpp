@@ -15,23 +15,30 @@ __thread const void *faultAddress = nullptr;
 /// as what was there is given up.
 void failAtFault() {
   MachineState &state = *machine;
-  std::ostringstream out;
-  out << state.describe(*state.current);
-  if (state.stacks.isGuard(faultAddress)) {
-    out << " needs more than the " << StackPool::stackBytes / 1024
-        << " KiB of stack of an emulated thread";
-    state.fail(Failure::Kernel, out.str());
+  {
+    std::ostringstream out;
+    out << state.describe(*state.current);
+    Failure failure = Failure::Access;
+    if (state.stacks.isGuard(faultAddress)) {
+      failure = Failure::Kernel;
+      out << " needs more than the " << StackPool::stackBytes / 1024
+          << " KiB of stack of an emulated thread";
+    } else {
+      out << " reads or writes, not through the platform layer, "
+          << state.memory.describe(faultAddress);
+      if (state.memory.isMulticast(faultAddress))
+        out << "; a multicast address takes multimem only";
+    }
+    state.setFailure(failure, out.str());
   }
-  out << " reads or writes, not through the platform layer, "
-      << state.memory.describe(faultAddress);
-  if (state.memory.isMulticast(faultAddress))
-    out << "; a multicast address takes multimem only";
-  state.fail(Failure::Access, out.str());
+  // The run has failed: nobody goes on with this thread.
+  state.toScheduler();
 }
 
 void onFault(int number, siginfo_t *info, void *context) {
   bool isOurs = machine && machine->current;
   if (isOurs) {
+    forgetFrames(machine->current->fiber.stack);
     char *top = machine->current->fiber.stack + StackPool::stackBytes - 64;
     faultAddress = info->si_addr;
     auto *registers = static_cast<ucontext_t *>(context);

@@ -90,6 +90,7 @@ char *StackPool::take() {
   } else {
     all_.push_back(spare.stacks.back());
     spare.stacks.pop_back();
+    forgetFrames(all_.back()); // of threads that a failed run gave up
   }
   return all_.back();
 }
@@ -102,12 +103,19 @@ bool StackPool::isGuard(const void *address) const {
   });
 }
 
-void prepare(Fiber &fiber, char *stack, void (*entry)()) {
+void forgetFrames(char *stack, std::size_t bytes) {
 #if LAYLINE_SIMT_ASAN
-  // Frames that were left without a return keep their red zones.
-  __asan_unpoison_memory_region(stack + StackPool::guardBytes,
-                                StackPool::stackBytes - StackPool::guardBytes);
+  __asan_unpoison_memory_region(stack + StackPool::stackBytes - bytes, bytes);
+#else
+  (void)stack;
+  (void)bytes;
 #endif
+}
+
+void prepare(Fiber &fiber, char *stack, void (*entry)()) {
+  // A thread that has left leaves the few frames that switched away.
+  constexpr std::size_t lastFrames = 8192;
+  forgetFrames(stack, lastFrames);
   fiber.stack = stack;
   fiber.bottom = stack;
   fiber.size = StackPool::stackBytes;

@@ -57,6 +57,10 @@ private:
   std::vector<char *> all_;
 };
 
+/// Frames in the stack's upper bytes were left without a return:
+/// AddressSanitizer must not keep their red zones.
+void forgetFrames(char *stack, std::size_t bytes = StackPool::stackBytes -
+                                                   StackPool::guardBytes);
 /// Makes `fiber` call `entry`, which must not return, when it is switched to.
 void prepare(Fiber &fiber, char *stack, void (*entry)());
 /// Goes on with `to`; returns when somebody switches to `from`. `isLast`:

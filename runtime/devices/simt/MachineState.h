@@ -205,6 +205,9 @@ struct MachineState {
   Thread *pick();
   void progress() { stalled = 0; }
   Report run();
+  bool isGoingOn() const {
+    return report.failure == Failure::None || report.failure == Failure::Race;
+  }
   void runThread(Thread *thread);
   static void enterThread();
   bool resolveStall();
@@ -220,6 +223,7 @@ struct MachineState {
   void yieldAtRandom();
   /// A load that may be the body of a spin.
   void poll(const void *address, std::uint64_t value, const char *what);
+  /// Ends the run: does not return, as the thread's frames are unwound.
   [[noreturn]] void fail(Failure failure, const std::string &text);
   void setFailure(Failure failure, const std::string &text);
 

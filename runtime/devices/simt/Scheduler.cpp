@@ -9,6 +9,13 @@ namespace layline::simt {
 __thread const ThreadView *thisThread = nullptr;
 __thread MachineState *machine = nullptr;
 
+namespace {
+
+/// Thrown in a thread that fails the run, so that its frames are unwound.
+struct RunFailed {};
+
+} // namespace
+
 /// A thread's first frame.
 void MachineState::enterThread() {
   MachineState &state = *machine;
@@ -16,12 +23,18 @@ void MachineState::enterThread() {
   fiberEntered(thread->fiber, state.scheduler);
   try {
     thread->block->grid->body();
+  } catch (const RunFailed &) {
+    // setFailure() has been told.
   } catch (const std::exception &error) {
     state.setFailure(Failure::Kernel,
                      state.describe(*thread) +
                          " threw an exception: " + error.what());
   }
-  state.threadLeft(thread);
+  // A failure stays the first one: how its thread left is no other.
+  if (state.isGoingOn())
+    state.threadLeft(thread);
+  else
+    thread->wait = Wait::Gone;
   state.toScheduler();
   std::terminate(); // the scheduler never goes on with a thread that has left
 }
@@ -52,12 +65,12 @@ Thread *MachineState::pick() {
 }
 
 Report MachineState::run() {
-  if (report.failure != Failure::None && report.failure != Failure::Race)
+  if (!isGoingOn())
     return report;
   machine = this;
   beginRun();
   FaultSignal faultsFailTheRun;
-  while (report.failure == Failure::None || report.failure == Failure::Race) {
+  while (isGoingOn()) {
     // Random dispatch leaves places empty for a while.
     if (!options.randomDispatch || nobodyReady() || chance(1, 16))
       dispatch();
@@ -128,7 +141,7 @@ void MachineState::runThread(Thread *thread) {
   thisThread = thread;
   switchFiber(scheduler, thread->fiber, false);
   current = nullptr;
-  if (thread->wait == Wait::Gone && thread->block->alive == 0)
+  if (isGoingOn() && thread->wait == Wait::Gone && thread->block->alive == 0)
     retire(thread->block);
 }
 
@@ -172,9 +185,7 @@ void MachineState::setFailure(Failure failure, const std::string &text) {
 
 void MachineState::fail(Failure failure, const std::string &text) {
   setFailure(failure, text);
-  // Nobody picks this thread again: the run ends.
-  toScheduler();
-  std::terminate();
+  throw RunFailed();
 }
 
 std::uint64_t virtualTime() { return machine->time; }
