@@ -4,7 +4,7 @@
 #ifndef LAYLINE_TEST_KERNELS_EMULATOR_TWOSHOT_CUH
 #define LAYLINE_TEST_KERNELS_EMULATOR_TWOSHOT_CUH
 
-#include "kernels/platform/Spin.h"
+#include "BoundedSpin.h"
 
 namespace layline::test {
 

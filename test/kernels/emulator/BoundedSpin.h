@@ -1,11 +1,13 @@
-// Waiting for another block or rank that may never come. A spin without a bound
-// wedges the card; one with a bound says who waited for what and leaves.
-#ifndef LAYLINE_RUNTIME_KERNELS_PLATFORM_SPIN_H
-#define LAYLINE_RUNTIME_KERNELS_PLATFORM_SPIN_H
+// A wait of the emulator's test kernels for a block or rank that may never
+// come: it says who waited for what and leaves.
+#ifndef LAYLINE_TEST_KERNELS_EMULATOR_BOUNDEDSPIN_H
+#define LAYLINE_TEST_KERNELS_EMULATOR_BOUNDEDSPIN_H
 
-#include "Platform.h"
+#include "kernels/platform/Platform.h"
 
-namespace layline::device {
+namespace layline::test {
+
+using namespace layline::device;
 
 /// Written by the first thread of a rank that gives up; all zero before. Lies
 /// in the rank's own memory and is read by the host once the stream is through.
@@ -94,6 +96,6 @@ __device__ __forceinline__ bool wait_for_epoch(const std::uint32_t *flag,
   }
 }
 
-} // namespace layline::device
+} // namespace layline::test
 
-#endif // LAYLINE_RUNTIME_KERNELS_PLATFORM_SPIN_H
+#endif // LAYLINE_TEST_KERNELS_EMULATOR_BOUNDEDSPIN_H
