@@ -1,0 +1,66 @@
+// A run of a kernel of the catalogue, held against what it must give.
+#ifndef LAYLINE_TEST_KERNELS_FUSED_CHECK_H
+#define LAYLINE_TEST_KERNELS_FUSED_CHECK_H
+
+#include "harness/Rows.h"
+
+#include <catch2/catch.hpp>
+
+namespace layline::kernels::test {
+
+/// The bits of an ordered float32 sum on every rank, within a step of the
+/// nearest numbers, no races.
+template <typename T>
+void check(const RowCase &rowCase, Mode mode, std::uint64_t seed) {
+  INFO(rowCase.variant.name()
+       << ", " << rowCase.problem.tokens << " rows of " << rowCase.problem.width
+       << ", grid " << rowCase.shape.grid << " x " << rowCase.shape.block
+       << ", " << nameOf(mode) << ", seed " << seed);
+  auto inputs = makeInputs<T>(rowCase, static_cast<std::uint32_t>(seed) + 1);
+  RowResults<T> got;
+  simt::Report report = runCatalogue<T>(
+      rowCase, inputs, optionsOf(mode, seed, rowCase.shape.grid), got);
+  INFO(report.text);
+  REQUIRE(report.ok());
+  REQUIRE(report.races == 0);
+  REQUIRE(differenceOf(got, expectOrdered(rowCase, inputs)) == "");
+  REQUIRE(disagreementOf(rowCase, got) == "");
+  // A float32 sum is not the nearest float32.
+  if (sizeof(T) == 2)
+    REQUIRE(distanceOf(got, expectNearest(rowCase, inputs), 1) == "");
+}
+
+inline void check(const RowCase &rowCase, Mode mode, std::uint64_t seed) {
+  switch (rowCase.variant.dtype) {
+  case DType::BF16:
+    return check<bf16>(rowCase, mode, seed);
+  case DType::F16:
+    return check<f16>(rowCase, mode, seed);
+  case DType::F32:
+    return check<float>(rowCase, mode, seed);
+  }
+}
+
+/// What such a kernel is used for: with bias, residual or gate.
+inline Problem problemOf(const Variant &variant, std::int64_t tokens,
+                         std::int64_t width) {
+  Problem problem;
+  problem.tokens = tokens;
+  problem.width = width;
+  bool isSum = variant.family == Family::OneShot || variant.input != Input::Own;
+  bool hasWork = variant.norm != NormKind::None;
+  problem.hasBias = isSum && hasWork;
+  problem.hasResidual = problem.keepsResidual = hasWork;
+  problem.hasNormBias = variant.norm == NormKind::Layer;
+  problem.hasGate = variant.function != Function::None;
+  if (variant.scales == ScaleKind::Group)
+    problem.groupSize = 64;
+  // Rows and payload both, and the payload alone.
+  problem.wantsValues =
+      variant.scales == ScaleKind::None || variant.scales == ScaleKind::Row;
+  return problem;
+}
+
+} // namespace layline::kernels::test
+
+#endif // LAYLINE_TEST_KERNELS_FUSED_CHECK_H

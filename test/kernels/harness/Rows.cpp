@@ -1,0 +1,170 @@
+#include "harness/Rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace layline::kernels::test {
+
+RowCase caseOf(const Variant &variant, const Problem &problem,
+               unsigned maxGrid) {
+  RowCase result;
+  result.variant = variant;
+  result.problem = problem;
+  result.shape = shapeOf(variant, problem, maxGrid);
+  // As few threads as can hold the row: the emulator's time goes by threads.
+  std::int64_t vectors = problem.width * bytesOf(variant.dtype) / 16,
+               each = vectorsPerThread(variant.dtype);
+  std::int64_t threads = (vectors + each - 1) / each;
+  result.shape.block = static_cast<std::uint32_t>((threads + 31) / 32 * 32);
+  return result;
+}
+
+template <typename T>
+RowInputs<T> makeInputs(const RowCase &rowCase, std::uint32_t salt) {
+  std::mt19937 random(salt);
+  std::normal_distribution<float> normal;
+  auto draw = [&](std::int64_t count, float mean, float deviation) {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    for (T &value : values)
+      value = from_float<T>(mean + deviation * normal(random));
+    return values;
+  };
+  const Problem &problem = rowCase.problem;
+  std::int64_t width = problem.width, all = problem.tokens * width;
+  RowInputs<T> inputs;
+  bool isOwed = rowCase.isOneShot() || rowCase.variant.input != Input::Own;
+  for (int launch = 0; launch < rowCase.launches; ++launch) {
+    inputs.rows.emplace_back();
+    inputs.gates.emplace_back();
+    for (int rank = 0; rank < rowCase.variant.ranks; ++rank) {
+      std::int64_t own = rowCase.rowsOf(rank).size * width;
+      inputs.rows.back().push_back(draw(isOwed ? all : own, 0, 1));
+      inputs.gates.back().push_back(draw(problem.hasGate ? own : 0, 0, 1));
+    }
+  }
+  inputs.residual = draw(all, 0, 2);
+  inputs.bias = draw(width, 0, 0.5F);
+  inputs.innerWeight = draw(width, 1, 0.25F);
+  inputs.weight = draw(width, 1, 0.25F);
+  inputs.normBias = draw(width, 0, 0.25F);
+  inputs.tensorScale = 0.0078125F + 0.001F;
+  return inputs;
+}
+
+WorkspaceNeed needOf(const RowCase &rowCase) {
+  WorkspaceNeed need;
+  need.ranks = rowCase.variant.ranks;
+  need.maxBlocks = std::max(rowCase.shape.grid, 8U);
+  if (rowCase.isOneShot())
+    need.maxOneShotBytes = rowCase.problem.tokens * rowCase.problem.width *
+                           bytesOf(rowCase.variant.dtype);
+  return need;
+}
+
+// ---- Comparing
+// -----------------------------------------------------------------
+
+namespace {
+
+std::string place(const char *what, int launch, int rank, std::size_t i) {
+  return std::string(what) + " of launch " + std::to_string(launch) +
+         " on rank " + std::to_string(rank) + ", element " + std::to_string(i);
+}
+
+template <typename E>
+std::string differ(const char *what,
+                   const std::vector<std::vector<std::vector<E>>> &got,
+                   const std::vector<std::vector<std::vector<E>>> &want) {
+  for (std::size_t launch = 0; launch < want.size(); ++launch)
+    for (std::size_t rank = 0; rank < want[launch].size(); ++rank) {
+      const std::vector<E> &a = got[launch][rank], &b = want[launch][rank];
+      if (a.size() != b.size())
+        return std::string(what) + ": " + std::to_string(a.size()) +
+               " elements, expected " + std::to_string(b.size());
+      for (std::size_t i = 0; i < a.size(); ++i)
+        if (std::memcmp(&a[i], &b[i], sizeof(E)) != 0)
+          return place(what, int(launch), int(rank), i);
+    }
+  return {};
+}
+
+/// Numbers of a type, counted from the smallest to the largest.
+std::int64_t orderOf(std::uint32_t bits, std::uint32_t sign) {
+  return bits & sign ? -std::int64_t(bits & (sign - 1)) : std::int64_t(bits);
+}
+std::int64_t orderOf(float x) {
+  return orderOf(device::float_bits(x), 0x80000000U);
+}
+std::int64_t orderOf(bf16 x) { return orderOf(x.bits, 0x8000U); }
+std::int64_t orderOf(f16 x) { return orderOf(x.bits, 0x8000U); }
+
+template <typename T>
+std::string
+farther(const char *what, const std::vector<std::vector<std::vector<T>>> &got,
+        const std::vector<std::vector<std::vector<T>>> &want, int ulps) {
+  for (std::size_t launch = 0; launch < want.size(); ++launch)
+    for (std::size_t rank = 0; rank < want[launch].size(); ++rank)
+      for (std::size_t i = 0; i < want[launch][rank].size(); ++i) {
+        T a = got[launch][rank][i], b = want[launch][rank][i];
+        bool bothNaN = std::isnan(to_float(a)) && std::isnan(to_float(b));
+        if (!bothNaN && (std::isnan(to_float(a)) || std::isnan(to_float(b)) ||
+                         std::llabs(orderOf(a) - orderOf(b)) > ulps))
+          return place(what, int(launch), int(rank), i) + ": " +
+                 std::to_string(to_float(a)) + ", expected " +
+                 std::to_string(to_float(b));
+      }
+  return {};
+}
+
+} // namespace
+
+template <typename T>
+std::string differenceOf(const RowResults<T> &got, const RowResults<T> &want) {
+  std::string text = differ("values", got.values, want.values);
+  if (text.empty())
+    text = differ("residual", got.residual, want.residual);
+  if (text.empty())
+    text = differ("scales", got.scales, want.scales);
+  if (text.empty())
+    text = differ("payload", got.payload, want.payload);
+  return text;
+}
+
+template <typename T>
+std::string distanceOf(const RowResults<T> &got, const RowResults<T> &want,
+                       int ulps) {
+  std::string text = farther("values", got.values, want.values, ulps);
+  return text.empty() ? farther("residual", got.residual, want.residual, ulps)
+                      : text;
+}
+
+template <typename T>
+std::string disagreementOf(const RowCase &rowCase, const RowResults<T> &got) {
+  if (!rowCase.reachesAll())
+    return {};
+  auto compare = [](const char *what, const auto &results) {
+    auto first = results;
+    for (auto &launch : first)
+      std::fill(launch.begin(), launch.end(), launch.front());
+    return differ(what, results, first);
+  };
+  std::string text = compare("values", got.values);
+  if (text.empty())
+    text = compare("payload", got.payload);
+  return text.empty() ? compare("scales", got.scales) : text;
+}
+
+#define LAYLINE_INSTANTIATE(T)                                                 \
+  template RowInputs<T> makeInputs(const RowCase &, std::uint32_t);            \
+  template std::string differenceOf(const RowResults<T> &,                     \
+                                    const RowResults<T> &);                    \
+  template std::string distanceOf(const RowResults<T> &,                       \
+                                  const RowResults<T> &, int);                 \
+  template std::string disagreementOf(const RowCase &, const RowResults<T> &);
+LAYLINE_INSTANTIATE(bf16)
+LAYLINE_INSTANTIATE(f16)
+LAYLINE_INSTANTIATE(float)
+#undef LAYLINE_INSTANTIATE
+
+} // namespace layline::kernels::test
