@@ -74,7 +74,7 @@ TEST_CASE("the shapes that a card would launch") {
   check(caseOf(variant, problemOf(variant, 64, 7168), 8), Mode::Plain, 5);
 }
 
-TEST_CASE("sandwich norms, 1 + w and scaled sums") {
+TEST_CASE("sandwich norms and weights of 1 + w and scaled sums") {
   for (int ranks : {1, 4}) {
     Variant variant;
     variant.ranks = ranks;

@@ -35,7 +35,7 @@ TEST_CASE("reduce_scatter + add + norm + all_gather in every mode") {
   runModes(rows(Input::Owed, Output::Everyone, NormKind::Rms, 4), 3);
 }
 
-TEST_CASE("reduce_scatter, all_gather and all_reduce in every mode") {
+TEST_CASE("plain collectives in every mode") {
   runModes(rows(Input::Owed, Output::Own, NormKind::None, 3), 5);
   runModes(rows(Input::Owed, Output::Own, NormKind::Layer, 2), 5);
   runModes(rows(Input::Own, Output::Everyone, NormKind::None, 3), 5);

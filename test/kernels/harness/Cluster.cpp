@@ -61,6 +61,14 @@ Cluster::Cluster(int numRanks, const simt::Options &options,
   }
 }
 
+void Cluster::setEpochs(std::uint32_t epoch) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::fill_n(shared<std::uint32_t>(rank, workspace.flags),
+                2 * maxBlocks * static_cast<unsigned>(ranks), epoch);
+    std::fill_n(own<std::uint32_t>(rank, workspace.epochs), maxBlocks, epoch);
+  }
+}
+
 void Cluster::poison(DType dtype) {
   std::int64_t words = 3 * ranks * workspace.boxCapacity * 4;
   for (int rank = 0; rank < ranks; ++rank)

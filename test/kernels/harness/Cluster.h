@@ -50,7 +50,8 @@ public:
     for (int peer = 0; peer < P; ++peer)
       params.boxes[peer] = symmetric[peer] + workspace.boxes;
     params.capacity = workspace.boxCapacity;
-    params.state = own<OneShotState>(rank, workspace.state);
+    params.state = own<OneShotState>(rank, sharesState ? workspace.epochs
+                                                       : workspace.state);
     params.rank = static_cast<std::uint32_t>(rank);
     params.watch = watch(rank);
   }
@@ -60,6 +61,10 @@ public:
   const SpinError &error(int rank) const {
     return *own<SpinError>(rank, workspace.error);
   }
+  /// Puts one_shot's state where row_collective's epochs are: a fault.
+  void shareState() { sharesState = true; }
+  /// As after so many launches of every block.
+  void setEpochs(std::uint32_t epoch);
   /// Fills all mailboxes with what empty ones hold.
   void poison(DType dtype);
 
@@ -93,6 +98,7 @@ private:
   }
 
   std::vector<unsigned char *> symmetric, ownBytes;
+  bool sharesState = false;
 };
 
 template <typename T>

@@ -84,6 +84,8 @@ struct LaunchFaults {
   bool consumerWaits = true;
   /// Every second launch is on a stream of its own.
   bool twoStreams = false;
+  /// Results are stored through plain pointers to the multicast range.
+  bool storesToMulticast = false;
 };
 
 /// Runs `function`, a void(*)(const Params<P>).
@@ -91,6 +93,18 @@ template <typename T, int P>
 simt::Report runRows(Cluster &cluster, const RowCase &rowCase,
                      const RowInputs<T> &inputs, void (*function)(),
                      RowResults<T> &results, const LaunchFaults &faults = {});
+
+/// Launches of different kernels and sizes, one after another in one workspace.
+template <typename T> struct SequenceStep {
+  RowCase rowCase;
+  RowInputs<T> inputs;
+  void (*function)();
+};
+template <typename T, int P>
+simt::Report runSequence(Cluster &cluster,
+                         const std::vector<SequenceStep<T>> &steps,
+                         std::vector<RowResults<T>> &results,
+                         const LaunchFaults &faults = {});
 
 /// The same with P of the case, on a new cluster, of the catalogue's kernel.
 template <typename T>

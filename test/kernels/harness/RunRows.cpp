@@ -2,6 +2,7 @@
 #include "harness/Rows.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace layline::kernels::test {
 namespace {
@@ -34,7 +35,8 @@ public:
     if (rowCase.variant.input == Input::OwedMulticast)
       multicastRows = machine.makeMulticast(
           {rows.begin(), rows.end()}, all(rowBytes), "addends, multicast");
-    if (rowCase.variant.output == Output::EveryoneMulticast)
+    if (rowCase.variant.output == Output::EveryoneMulticast ||
+        faults.storesToMulticast)
       multicastValues = machine.makeMulticast(
           {values.begin(), values.end()}, all(rowBytes), "values, multicast");
     for (int rank = 0; rank < P; ++rank) {
@@ -202,6 +204,8 @@ private:
     for (int peer = 0; peer < P; ++peer) {
       params.addends[peer] = rows[peer];
       setOutput(params.out, peer, peer);
+      if (faults.storesToMulticast)
+        params.out.values[peer] = multicastValues;
     }
     params.multicastAddends = multicastRows;
     params.rows = rows[rank];
@@ -239,15 +243,31 @@ private:
 } // namespace
 
 template <typename T, int P>
+simt::Report
+runSequence(Cluster &cluster, const std::vector<SequenceStep<T>> &steps,
+            std::vector<RowResults<T>> &results, const LaunchFaults &faults) {
+  if (cluster.workspace.boxCapacity)
+    cluster.poison(steps.front().rowCase.variant.dtype);
+  std::vector<std::unique_ptr<RowRun<T, P>>> runs;
+  for (const SequenceStep<T> &step : steps) {
+    runs.push_back(std::make_unique<RowRun<T, P>>(cluster, step.rowCase,
+                                                  step.inputs, faults));
+    runs.back()->launchAll(step.function);
+  }
+  simt::Report report = cluster.machine.run();
+  for (const auto &run : runs)
+    results.push_back(run->collect());
+  return report;
+}
+
+template <typename T, int P>
 simt::Report runRows(Cluster &cluster, const RowCase &rowCase,
                      const RowInputs<T> &inputs, void (*function)(),
                      RowResults<T> &results, const LaunchFaults &faults) {
-  if (rowCase.isOneShot())
-    cluster.poison(rowCase.variant.dtype);
-  RowRun<T, P> run(cluster, rowCase, inputs, faults);
-  run.launchAll(function);
-  simt::Report report = cluster.machine.run();
-  results = run.collect();
+  std::vector<RowResults<T>> all;
+  simt::Report report =
+      runSequence<T, P>(cluster, {{rowCase, inputs, function}}, all, faults);
+  results = all.front();
   return report;
 }
 
@@ -279,7 +299,10 @@ simt::Report runCatalogue(const RowCase &rowCase, const RowInputs<T> &inputs,
 #define LAYLINE_INSTANTIATE_FOR(T, P)                                          \
   template simt::Report runRows<T, P>(Cluster &, const RowCase &,              \
                                       const RowInputs<T> &, void (*)(),        \
-                                      RowResults<T> &, const LaunchFaults &);
+                                      RowResults<T> &, const LaunchFaults &);  \
+  template simt::Report runSequence<T, P>(                                     \
+      Cluster &, const std::vector<SequenceStep<T>> &,                         \
+      std::vector<RowResults<T>> &, const LaunchFaults &);
 #define LAYLINE_INSTANTIATE(T)                                                 \
   LAYLINE_INSTANTIATE_FOR(T, 2)                                                \
   LAYLINE_INSTANTIATE_FOR(T, 3)                                                \

@@ -1,0 +1,62 @@
+// broadcast, and rows of a KV cache packed, sent and scattered.
+#include "harness/Bytes.h"
+
+#include <catch2/catch.hpp>
+
+using namespace layline;
+using namespace layline::kernels;
+using namespace layline::kernels::test;
+
+namespace {
+
+template <int P>
+void check(const std::vector<Sending> &launches, Mode mode,
+           std::uint64_t seed) {
+  INFO(P << " ranks, " << nameOf(mode) << ", seed " << seed);
+  auto run = runBroadcasts<P, Sound>(launches, optionsOf(mode, seed, 4));
+  INFO(run.report.text);
+  REQUIRE(run.report.ok());
+  REQUIRE(run.report.races == 0);
+  REQUIRE(run.difference == "");
+}
+
+/// Roots, sizes and grids change: flags and epochs outlive all of them.
+std::vector<Sending> changing(int ranks) {
+  auto last = static_cast<std::uint32_t>(ranks - 1);
+  return {{0, 640, 64, 4}, {last, 640, 64, 2},  {0, 96, 64, 4},
+          {0, 0, 64, 1},   {last, 640, 128, 3}, {0, 640, 64, 4}};
+}
+
+void check(const Pages &pages, Mode mode, std::uint64_t seed) {
+  INFO(pages.tokens << " tokens from " << pages.firstToken << ", "
+                    << nameOf(mode) << ", seed " << seed);
+  auto run = runPages<Sound>(pages, optionsOf(mode, seed, 4));
+  INFO(run.report.text);
+  REQUIRE(run.report.ok());
+  REQUIRE(run.report.races == 0);
+  REQUIRE(run.difference == "");
+}
+
+} // namespace
+
+TEST_CASE("broadcasts whose root and size and grid change") {
+  check<2>(changing(2), Mode::Plain, 1);
+  check<8>(changing(8), Mode::Plain, 1);
+  check<4>({{3, 4096, 4096, 1}, {2, 16, 16, 2}}, Mode::Plain, 2);
+  for (Mode mode : kModes)
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+      check<3>(changing(3), mode, seed);
+}
+
+TEST_CASE("rows of pages packed and scattered") {
+  for (std::int64_t tokens : {0, 1, 3, 4, 9, 33}) {
+    check({tokens}, Mode::Plain, 1);
+    Pages middle{tokens};
+    middle.firstToken = 5;
+    middle.pageTokens = 1;
+    check(middle, Mode::Plain, 2);
+  }
+  for (Mode mode : kModes)
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+      check(Pages{11, 2}, mode, seed);
+}

@@ -1,0 +1,146 @@
+// What the catalogue says of kernels, held against what they do.
+#include "fused/Check.h"
+
+#include <set>
+
+using namespace layline;
+using namespace layline::kernels;
+using namespace layline::kernels::test;
+
+namespace {
+
+/// What the emulator counted of the launches named main.
+Traffic countedOf(const simt::Machine &machine, int rank) {
+  simt::Counters counters = machine.counters(rank, "main");
+  Traffic traffic;
+  auto launches = static_cast<std::int64_t>(counters.launches);
+  auto each = [&](std::uint64_t count) {
+    return static_cast<std::int64_t>(count) / launches;
+  };
+  traffic.localRead = each(counters.localReadBytes);
+  traffic.localWrite = each(counters.localWriteBytes);
+  traffic.peerRead = each(counters.peerReadBytes);
+  traffic.peerWrite = each(counters.peerWriteBytes);
+  traffic.multicastRead = each(counters.multicastReadBytes);
+  traffic.multicastWrite = each(counters.multicastWriteBytes);
+  traffic.localFlags = each(counters.localFlagWrites);
+  traffic.peerFlags = each(counters.peerFlagWrites);
+  return traffic;
+}
+
+std::string text(const Traffic &t) {
+  std::string result;
+  for (std::int64_t number :
+       {t.localRead, t.localWrite, t.peerRead, t.peerWrite, t.multicastRead,
+        t.multicastWrite, t.localFlags, t.peerFlags})
+    result += std::to_string(number) + " ";
+  return result;
+}
+
+template <typename T, int P>
+void checkTraffic(const Kernel &kernel, std::int64_t tokens,
+                  std::int64_t width) {
+  RowCase rowCase =
+      caseOf(kernel.variant, problemOf(kernel.variant, tokens, width));
+  INFO(kernel.variant.name() << ", " << tokens << " rows of " << width);
+  auto inputs = makeInputs<T>(rowCase, 1);
+  Cluster cluster(P, optionsOf(Mode::Plain, 1, 3), needOf(rowCase));
+  if (rowCase.isOneShot() && tokens > 0) {
+    // As behind a launch of equal size, whose boxes are emptied.
+    for (int rank = 0; rank < P; ++rank)
+      cluster.template own<OneShotState>(rank, cluster.workspace.state)
+          ->vectors = static_cast<std::uint64_t>(tokens * width *
+                                                 std::int64_t(sizeof(T)) / 16);
+  }
+  RowResults<T> got;
+  simt::Report report =
+      runRows<T, P>(cluster, rowCase, inputs, kernel.function, got);
+  INFO(report.text);
+  REQUIRE(report.ok());
+  for (int rank = 0; rank < P; ++rank) {
+    Traffic counted = countedOf(cluster.machine, rank),
+            stated = trafficOf(rowCase.variant, rowCase.problem, rowCase.shape,
+                               rank);
+    INFO("rank " << rank << ": counted " << text(counted) << ", stated "
+                 << text(stated));
+    REQUIRE(counted == stated);
+    REQUIRE(cluster.machine.counters(rank, "main").launches ==
+            static_cast<std::uint64_t>(rowCase.launches));
+  }
+}
+
+} // namespace
+
+TEST_CASE("traffic and flags of a launch are what its formula says") {
+  int checked = 0;
+  for (const Kernel &kernel : getKernels()) {
+    const Variant &variant = kernel.variant;
+    if (variant.family != Family::RowCollective &&
+        variant.family != Family::OneShot)
+      continue;
+    for (std::int64_t tokens : {0, 2, 7}) {
+      if (variant.ranks == 3 && variant.dtype == DType::BF16)
+        checkTraffic<bf16, 3>(kernel, tokens, 576), ++checked;
+      if (variant.ranks == 4 && variant.dtype == DType::F32)
+        checkTraffic<float, 4>(kernel, tokens, 64), ++checked;
+    }
+  }
+  CHECK(checked > 60);
+}
+
+TEST_CASE("kernels of the catalogue are different ones") {
+  std::set<std::string> names;
+  for (const Kernel &kernel : getKernels())
+    REQUIRE(names.insert(kernel.variant.name()).second);
+  std::string error;
+  Variant unknown;
+  unknown.ranks = 5;
+  unknown.input = Input::Owed;
+  REQUIRE_FALSE(findKernel(unknown, error));
+  REQUIRE(error.find("no kernel is row_collective bf16 x5 owed->own") == 0);
+}
+
+TEST_CASE("rows that a kernel does not take are refused") {
+  Variant variant;
+  variant.scales = ScaleKind::Group;
+  std::string error;
+  auto refuse = [&](Problem problem, const std::string &what) {
+    REQUIRE_FALSE(checkProblem(variant, problem, error));
+    INFO(error);
+    REQUIRE(error.find(what) != std::string::npos);
+  };
+  Problem problem;
+  problem.tokens = 3;
+  problem.width = 20;
+  refuse(problem, "width 20, expected a multiple of 8");
+  problem.width = 16392;
+  refuse(problem, "width 16392, expected at most 16384");
+  problem.width = 96;
+  problem.groupSize = 24;
+  refuse(problem, "group size 24, expected 8 times a power of two");
+  problem.groupSize = 512;
+  refuse(problem, "group size 512, expected 8 times a power of two, at most");
+  problem.groupSize = 64;
+  refuse(problem, "width 96, expected whole groups of 64");
+  problem.groupSize = 32;
+  REQUIRE(checkProblem(variant, problem, error));
+  problem.tokens = -1;
+  refuse(problem, "tokens -1");
+  problem.tokens = std::int64_t(1) << 60;
+  refuse(problem, "63 bits");
+}
+
+TEST_CASE("grids are equal on all ranks and no larger than what is resident") {
+  Variant variant;
+  variant.ranks = 8;
+  variant.input = Input::Owed;
+  for (std::int64_t tokens : {0, 1, 7, 8, 9, 1000}) {
+    Problem problem{tokens, 7168};
+    LaunchShape shape = shapeOf(variant, problem, 100);
+    REQUIRE(shape.grid ==
+            std::max<std::int64_t>(
+                1, std::min<std::int64_t>((tokens + 7) / 8, 100)));
+    REQUIRE(shape.block == 512);
+    REQUIRE(shape.cooperative);
+  }
+}
