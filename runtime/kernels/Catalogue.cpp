@@ -176,6 +176,42 @@ private:
 
 } // namespace
 
+static std::int64_t oneShotBytes(const Variant &variant,
+                                 const Problem &problem) {
+  return variant.family == Family::OneShot
+             ? problem.tokens * problem.width * bytesOf(variant.dtype)
+             : 0;
+}
+
+void addNeed(WorkspaceNeed &need, const Variant &variant,
+             const Problem &problem, const LaunchShape &shape) {
+  need.ranks = std::max(need.ranks, variant.ranks);
+  need.maxBlocks = std::max(need.maxBlocks, shape.grid);
+  need.maxOneShotBytes =
+      std::max(need.maxOneShotBytes, oneShotBytes(variant, problem));
+}
+
+bool checkWorkspace(const WorkspaceNeed &need, const Variant &variant,
+                    const Problem &problem, const LaunchShape &shape,
+                    std::string &error) {
+  auto refuse = [&](const char *what, std::int64_t found, const char *room,
+                    std::int64_t has) {
+    error = variant.name() + ": " + what + " " + std::to_string(found) +
+            ", expected at most the " + std::to_string(has) + " " + room +
+            " of the workspace";
+    return false;
+  };
+  if (variant.ranks > need.ranks)
+    return refuse("ranks", variant.ranks, "ranks", need.ranks);
+  if (shape.grid > need.maxBlocks)
+    return refuse("blocks", shape.grid, "blocks", need.maxBlocks);
+  std::int64_t bytes = oneShotBytes(variant, problem);
+  if (bytes > need.maxOneShotBytes)
+    return refuse("bytes of rows", bytes, "bytes of a mailbox",
+                  need.maxOneShotBytes);
+  return true;
+}
+
 bool planWorkspace(const WorkspaceNeed &need, Workspace &workspace,
                    std::string &error) {
   std::int64_t ranks = need.ranks, blocks = need.maxBlocks;

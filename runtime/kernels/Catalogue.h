@@ -123,6 +123,14 @@ struct WorkspaceNeed {
   std::int64_t maxChunks = 0;
   std::int64_t maxOneShotBytes = 0; ///< tokens * width * bytes of an element
 };
+/// Makes it enough for such a launch too: a workspace is for all launches of a
+/// plan.
+void addNeed(WorkspaceNeed &need, const Variant &variant,
+             const Problem &problem, const LaunchShape &shape);
+/// Whether a workspace made for `need` is enough for the launch.
+bool checkWorkspace(const WorkspaceNeed &need, const Variant &variant,
+                    const Problem &problem, const LaunchShape &shape,
+                    std::string &error);
 /// False if it would not fit 63 bits.
 bool planWorkspace(const WorkspaceNeed &need, Workspace &workspace,
                    std::string &error);

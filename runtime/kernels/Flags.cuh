@@ -67,7 +67,8 @@ await(const Watch &watch, FlagKind kind, const std::uint32_t *flag,
 
 /// This block and those of its number on all peers wait for one another: what
 /// they did before is seen by all of them after. False, on all threads of the
-/// block, if one did not come or an earlier wait was in vain.
+/// block, if one did not come or an earlier wait was in vain. Blocks of other
+/// numbers are not waited for: there is no barrier of whole grids.
 template <int P, typename Protocol>
 __device__ __forceinline__ bool meet_peers(const PeerFlags<P> &peers,
                                            FlagKind kind, std::uint32_t epoch) {
@@ -86,8 +87,7 @@ __device__ __forceinline__ bool meet_peers(const PeerFlags<P> &peers,
       Protocol::signal(kind, peers.flags[peer] + place(blockIdx.x) + peers.rank,
                        epoch);
       const std::uint32_t *flag =
-          peers.flags[peers.rank] +
-          place(Protocol::flag_block(kind, blockIdx.x)) + peer;
+          peers.flags[peers.rank] + place(blockIdx.x) + peer;
       late = !await<Protocol>(peers.watch, kind, flag, epoch, peers.rank, peer);
     }
   }

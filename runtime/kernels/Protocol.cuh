@@ -43,13 +43,6 @@ struct Sound {
   }
   static constexpr bool kEntryBarrier = true, kExitBarrier = true;
 
-  /// Only blocks of equal number meet: where not all are resident, one that
-  /// waits for any other may wait for one that waits for its place.
-  static __device__ __forceinline__ std::uint32_t
-  flag_block(FlagKind, std::uint32_t block) {
-    return block;
-  }
-
   // ---- Launches
   // --------------------------------------------------------------
 

@@ -81,8 +81,17 @@ std::vector<Fault> byteFaults() {
   // Pages of 1.25 GiB: the third begins behind 2^31.
   Pages far{11, 2};
   far.pageGap = std::int64_t(5) << 28;
-  addPages("offsets-of-32-bits", "bytes of pages are counted in 32 bits",
-           packing<Offset32>(far), far);
+  // The race check keeps notes on all bytes of a buffer, and of so many it has
+  // no room for them.
+  auto unlessRace = [](Run run) -> Run {
+    return [=](Mode mode, std::uint64_t seed) {
+      return mode == Mode::Race ? Outcome() : run(mode, seed);
+    };
+  };
+  faults.push_back({"offsets-of-32-bits", "pack_pages, scatter_pages",
+                    "bytes of pages are counted in 32 bits; not run in race",
+                    unlessRace(packing<Offset32>(far)),
+                    unlessRace(packing<Sound>(far))});
   return faults;
 }
 

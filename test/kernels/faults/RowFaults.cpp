@@ -39,11 +39,6 @@ struct NoBarrierBeforeSignal : Sound {
 struct NoBarrierAfterWait : Sound {
   static bool after_wait(FlagKind, bool late) { return late; }
 };
-struct OtherBlock : Sound {
-  static std::uint32_t flag_block(FlagKind kind, std::uint32_t block) {
-    return kind == FlagKind::Exit ? (block + 1) % gridDim.x : block;
-  }
-};
 struct EpochStays : Sound {
   static std::uint32_t next_epoch(std::uint32_t last) { return last; }
 };
@@ -111,8 +106,6 @@ std::vector<Fault> rowFaults() {
   add(rowFault<NoBarrierAfterWait>(
       "no-syncthreads-after-wait",
       "threads of the block go on while one waits"));
-  add(rowFault<OtherBlock>("other-blocks-flag",
-                           "a block waits for the wrong block of its peers"));
   add(rowFault<EpochStays>("epoch-not-counted",
                            "every launch has the epoch of the first"));
   {

@@ -1,5 +1,6 @@
 // What the catalogue says of kernels, held against what they do.
 #include "fused/Check.h"
+#include "layline/Cost/WireBytes.h"
 
 #include <set>
 
@@ -86,6 +87,60 @@ TEST_CASE("traffic and flags of a launch are what its formula says") {
     }
   }
   CHECK(checked > 60);
+}
+
+TEST_CASE("bytes that cross the wire are the planner's") {
+  // The planner counts what a rank sends; a kernel that pulls, what a rank
+  // fetches. Over all ranks they are the same bytes.
+  auto ofAll = [](Variant variant, const Problem &problem,
+                  std::int64_t Traffic::*what) {
+    std::int64_t bytes = 0;
+    LaunchShape shape = shapeOf(variant, problem, 64);
+    for (int rank = 0; rank < variant.ranks; ++rank)
+      bytes += trafficOf(variant, problem, shape, rank).*what;
+    return bytes;
+  };
+  for (int ranks : {2, 3, 4, 8})
+    for (std::int64_t tokens : {0, 1, ranks + 1, 64, 1001}) {
+      Problem problem{tokens, 7168};
+      std::int64_t rowBytes = 7168 * 2, total = tokens * rowBytes;
+      auto planned = [&](WireCollective collective, bool bySwitch) {
+        std::int64_t bytes = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+          WireBytes wire = getWireBytes(
+              collective, total, row_block(tokens, ranks, rank).size * rowBytes,
+              ranks);
+          bytes += (bySwitch ? wire.viaSwitch : wire.ring).constant();
+        }
+        return bytes;
+      };
+      Variant scatter, gather;
+      scatter.ranks = gather.ranks = ranks;
+      scatter.input = Input::Owed;
+      gather.output = Output::Everyone;
+      std::int64_t pulled = ofAll(scatter, problem, &Traffic::peerRead),
+                   pushed = ofAll(gather, problem, &Traffic::peerWrite);
+      REQUIRE(pulled == planned(WireCollective::ReduceScatter, false));
+      REQUIRE(pushed == planned(WireCollective::AllGather, false));
+      Variant both = scatter;
+      both.output = Output::Everyone;
+      REQUIRE(ofAll(both, problem, &Traffic::peerRead) +
+                  ofAll(both, problem, &Traffic::peerWrite) ==
+              planned(WireCollective::AllReduce, false));
+      // The switch fetches every rank's addends of what one rank asks for.
+      scatter.input = Input::OwedMulticast;
+      gather.output = Output::EveryoneMulticast;
+      REQUIRE(ofAll(scatter, problem, &Traffic::multicastRead) * ranks ==
+              planned(WireCollective::ReduceScatter, true));
+      REQUIRE(ofAll(gather, problem, &Traffic::multicastWrite) ==
+              planned(WireCollective::AllGather, true));
+      // A mailbox on every peer: the all_gather of as many parts of all rows.
+      Variant one;
+      one.family = Family::OneShot;
+      one.ranks = ranks;
+      REQUIRE(ofAll(one, problem, &Traffic::peerWrite) ==
+              ranks * (ranks - 1) * total);
+    }
 }
 
 TEST_CASE("kernels of the catalogue are different ones") {

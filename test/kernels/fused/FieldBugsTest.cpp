@@ -192,6 +192,30 @@ TEST_CASE("flashinfer 1223: sizes of mailboxes are counted in 64 bits") {
   REQUIRE(error.find("63 bits") != std::string::npos);
 }
 
+TEST_CASE("vllm 52023: a launch that its mailboxes are too small for") {
+  // Made for a model of width 4096; a draft's rows are wider.
+  WorkspaceNeed need;
+  Variant variant = oneShot(4, NormKind::Rms);
+  Problem model{16, 4096}, draft{16, 5120};
+  auto shape = [&](const Problem &problem) {
+    return shapeOf(variant, problem, 64);
+  };
+  addNeed(need, variant, model, shape(model));
+  std::string error;
+  REQUIRE(checkWorkspace(need, variant, model, shape(model), error));
+  REQUIRE_FALSE(checkWorkspace(need, variant, draft, shape(draft), error));
+  REQUIRE(error == "one_shot bf16 x4 rms: bytes of rows 163840, expected at "
+                   "most the 131072 bytes of a mailbox of the workspace");
+  Problem longer{64, 4096};
+  REQUIRE_FALSE(checkWorkspace(need, variant, longer, shape(longer), error));
+  REQUIRE(error.find("blocks 64, expected at most the 16") !=
+          std::string::npos);
+  addNeed(need, variant, draft, shape(draft));
+  addNeed(need, variant, longer, shape(longer));
+  for (const Problem &problem : {model, draft, longer})
+    REQUIRE(checkWorkspace(need, variant, problem, shape(problem), error));
+}
+
 TEST_CASE("TRT-LLM 5698: no array of a workspace reaches into the next") {
   WorkspaceNeed need;
   need.ranks = 3;

@@ -218,13 +218,14 @@ RowResults<T> expectRows(const RowCase &rowCase, const RowInputs<T> &inputs) {
       gather(payload);
       gather(scales);
     }
-    results.values.push_back(values);
-    results.payload.push_back(payload);
-    results.scales.push_back(scales);
+    // What is not wanted is not there.
     if (!rowCase.problem.wantsValues)
       values.assign(values.size(), {});
     if (!rowCase.problem.keepsResidual)
       kept.assign(kept.size(), {});
+    results.values.push_back(values);
+    results.payload.push_back(payload);
+    results.scales.push_back(scales);
     results.residual.push_back(kept);
   }
   return results;
