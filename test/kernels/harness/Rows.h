@@ -116,7 +116,8 @@ WorkspaceNeed needOf(const RowCase &rowCase);
 /// The first place where two results differ, or nothing.
 template <typename T>
 std::string differenceOf(const RowResults<T> &got, const RowResults<T> &want);
-/// The first value more than `ulps` steps of its type away, or nothing.
+/// The first value more than `ulps` steps of its type away, or nothing. Beside
+/// that it may be off by what float32 loses where large terms cancel.
 template <typename T>
 std::string distanceOf(const RowResults<T> &got, const RowResults<T> &want,
                        int ulps);
