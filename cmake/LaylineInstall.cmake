@@ -25,6 +25,10 @@ if(TARGET layline_mpi) # loaded from beside the runtime
 endif()
 install(EXPORT LaylineTargets NAMESPACE Layline:: DESTINATION ${package_dir}
   COMPONENT runtime)
+# Loaded by name, from beside the runtime.
+if(TARGET layline_mpi)
+  install(TARGETS layline_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+endif()
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/LaylineConfig.cmake.in
   ${CMAKE_CURRENT_BINARY_DIR}/LaylineConfig.cmake
   INSTALL_DESTINATION ${package_dir} PATH_VARS python_dir schema_dir)

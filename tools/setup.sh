@@ -10,7 +10,8 @@ libraries=(nlohmann-json3-dev   # JSON: configurations, plans
            libcli11-dev         # command lines
            libvalijson-dev      # the plan's JSON Schema
            libboost-graph-dev   # minimum cuts
-           libopenblas-dev)     # GEMM of the cpu device
+           libopenblas-dev      # GEMM of the cpu device
+           libopenmpi-dev openmpi-bin) # ranks as processes
 tests=(catch2
        pkg-config           # the installed package
        python3-venv         # Python packages from PyPI

@@ -61,6 +61,14 @@ layline_status layline_weights_check(layline_engine *engine) {
   return with(engine, [&] { engine->engine.checkWeights(); });
 }
 
+layline_status layline_weights_bytes_read(const layline_engine *engine,
+                                          int64_t *bytes) {
+  return with(engine, [&] {
+    notNull(bytes);
+    *bytes = engine->engine.weightBytesRead();
+  });
+}
+
 layline_status layline_input_bind(layline_engine *engine, const char *id,
                                   const int64_t *data, int64_t count) {
   return with(engine, [&] {

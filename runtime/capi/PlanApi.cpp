@@ -123,6 +123,18 @@ layline_status layline_plan_ranks(const layline_engine *engine,
   });
 }
 
+layline_status layline_plan_local_ranks(const layline_engine *engine,
+                                        int64_t *first, int64_t *count) {
+  return with(engine, [&] {
+    notNull(first, count);
+    engine->engine.plan();
+    // All ranks, or one: consecutive.
+    const std::vector<int64_t> &ranks = engine->engine.localRanks();
+    *first = ranks.front();
+    *count = lengthOf(ranks);
+  });
+}
+
 layline_status layline_plan_symbol(const layline_engine *engine,
                                    const char *symbol, int64_t *min,
                                    int64_t *max) {

@@ -1,6 +1,8 @@
 #include "transports/Transport.h"
 
 #include "plan/Error.h"
+#include "transports/mpi/MessageTransport.h"
+#include "transports/mpi/MpiPlugin.h"
 #include "transports/threads/ThreadTransport.h"
 
 #include <algorithm>
@@ -26,8 +28,11 @@ std::unique_ptr<Transport> makeTransport(const std::string &name,
                                          const TransportOptions &options) {
   if (name == "threads")
     return std::make_unique<ThreadTransport>(options);
+  if (name == "mpi")
+    return std::make_unique<MessageTransport>(mpiLink(options.timeout),
+                                              options);
   fail(LAYLINE_REFUSED_FEATURE, "transport '", name,
-       "' is unknown; 'threads' is expected");
+       "' is unknown; 'threads' or 'mpi' is expected");
 }
 
 } // namespace layline::runtime

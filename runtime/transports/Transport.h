@@ -16,6 +16,8 @@ namespace layline::runtime {
 /// that died or left is noticed at once; this bounds how late a living one may
 /// be, which on a CPU is the time of the longest steps between two collectives.
 inline constexpr double kDefaultTimeout = 300;
+/// A bound on it, so that times can be added: 11 days.
+inline constexpr double kLongestTimeout = 1e6;
 
 struct TransportOptions {
   double timeout = kDefaultTimeout; ///< seconds, above 0

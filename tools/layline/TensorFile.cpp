@@ -1,6 +1,7 @@
 //===- TensorFile.cpp - a run's recorded values as safetensors ------------===//
 #include "TensorFile.h"
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -60,7 +61,9 @@ bool TensorFile::write(const std::string &path, std::string &error) const {
   std::string text = header.dump();
   // The tensors begin aligned.
   text.append((8 - text.size() % 8) % 8, ' ');
-  std::ofstream file(path, std::ios::binary);
+  // Renamed when it is whole: nobody finds a part of it.
+  std::string part = path + ".part";
+  std::ofstream file(part, std::ios::binary);
   uint64_t size = text.size();
   char length[8];
   for (int byte = 0; byte < 8; ++byte)
@@ -71,8 +74,9 @@ bool TensorFile::write(const std::string &path, std::string &error) const {
     file.write(entry.bytes.data(),
                static_cast<std::streamsize>(entry.bytes.size()));
   file.close();
-  if (file)
+  if (file && std::rename(part.c_str(), path.c_str()) == 0)
     return true;
   error = path + ": cannot be written: " + std::strerror(errno);
+  std::remove(part.c_str());
   return false;
 }

@@ -17,7 +17,7 @@ public:
   /// before, are continued. False, with the reason in `error`, if a value
   /// cannot be read.
   bool addRun(layline_engine *engine, std::string &error);
-  /// Writes a safetensors file. False, with the reason in `error`.
+  /// Writes a safetensors file, whole or not at all. False, with the reason in `error`.
   bool write(const std::string &path, std::string &error) const;
 
 private:

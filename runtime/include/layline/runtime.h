@@ -12,6 +12,13 @@
  *    host memory owned by the caller. The engine copies what it is given and
  *    copies out what is read, so no pointer is kept after a call returns.
  *  - Sizes are counts of elements unless a name says `bytes`.
+ *  - Processes: with the transport "mpi" every process makes the same calls in
+ *    the same order, with the same plan and inputs, and may give each its own
+ *    weights file as long as its slices are in it. Loading a plan, running and
+ *    reading wait for the other processes. What is read is assembled from all
+ *    of them and is the same in all. A process that fails destroys its engine
+ *    to tell the others why; an engine whose wait for another rank failed is of
+ *    no more use, and the process should end.
  *  - const char * results belong to the engine and stay valid until the next
  *    plan load or the engine's destruction.
  */
@@ -82,14 +89,25 @@ typedef struct layline_options {
   int32_t taps;       /* nonzero: keep every named step output of a run */
   int32_t poison;     /* nonzero: fill arenas with NaN before every run, so
                          that a read of unwritten memory shows */
+  /* "threads": all ranks in this process. "mpi": this process is one rank, of
+   * as many as mpirun started; see "Processes" below. Null means "threads". */
+  const char *transport;
+  /* Seconds that a rank waits for another one before the call fails with
+   * LAYLINE_RUN_FAILURE and its number; 0: the default, 300. */
+  double timeout;
 } layline_options;
 
-/* Sets every field to its default: f32, "cpu", no taps, no poison. */
+/* Sets every field to its default: f32, "cpu", no taps, no poison, "threads",
+ * 300 s. */
 void layline_options_init(layline_options *options);
 
-/* Null options mean the defaults. On failure *engine is null. */
+/* Null options mean the defaults. On failure *engine is null, and
+ * layline_engine_create_error() gives the text. */
 layline_status layline_engine_create(const layline_options *options,
                                      layline_engine **engine);
+/* Why this thread's last layline_engine_create failed, "" if it did not. Never
+ * null. Valid until the next one. */
+const char *layline_engine_create_error(void);
 void layline_engine_destroy(layline_engine *engine); /* null is fine */
 
 /* Text of the last failure of this engine, "" if none. Never null. Valid until
@@ -118,6 +136,11 @@ void layline_string_free(char *text);
 
 /* Product of the mesh axes. */
 layline_status layline_plan_ranks(const layline_engine *engine, int64_t *ranks);
+
+/* The ranks of this process: `count` from `first` on. All of them, or with the
+ * transport "mpi" one. */
+layline_status layline_plan_local_ranks(const layline_engine *engine,
+                                        int64_t *first, int64_t *count);
 
 /* Range of "tokens" or "past", both ends included. */
 layline_status layline_plan_symbol(const layline_engine *engine,
@@ -170,6 +193,11 @@ layline_status layline_weight_bind(layline_engine *engine, const char *key,
 
 /* LAYLINE_MISSING_WEIGHT if a tensor is still missing; layline_run asks too. */
 layline_status layline_weights_check(layline_engine *engine);
+
+/* Bytes of stored tensors that this process has looked at for its ranks'
+ * slices. */
+layline_status layline_weights_bytes_read(const layline_engine *engine,
+                                          int64_t *bytes);
 
 /* --- Inputs --------------------------------------------------------------- */
 
