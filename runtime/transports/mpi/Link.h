@@ -36,6 +36,9 @@ public:
   /// Whether it is done; the request is then gone, and `bytes` is how many were
   /// received.
   virtual bool test(Request request, std::size_t &bytes) = 0;
+  /// Gives one up; the request is gone. If its memory may still be read or
+  /// written, the link is abandoned.
+  virtual void cancel(Request request) = 0;
   /// Whether a message of this tag is here, from whom and how long.
   virtual bool probe(int tag, int &from, std::size_t &bytes) = 0;
 

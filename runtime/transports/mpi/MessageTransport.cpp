@@ -148,9 +148,10 @@ void MessageTransport::exchange(int communicator, std::uint64_t sequence,
   } catch (const Error &) {
     throw;
   } catch (const std::runtime_error &error) {
-    // What is pending is not known any more.
+    // What it left pending is not known.
     link_.abandon();
-    breakOff(error.what(), /*isKnown=*/false);
+    pending.clear();
+    breakOff(pending, error.what(), /*isKnown=*/false);
   }
 }
 
@@ -184,23 +185,20 @@ void MessageTransport::test(std::vector<Pending> &pending) {
   }
 }
 
-void MessageTransport::checkNotices(const std::vector<Pending> &pending) {
+void MessageTransport::checkNotices(std::vector<Pending> &pending) {
   notices_.receive();
   auto say = [&](const auto &notice, const char *did) {
-    breakOff(concat(nameOf(notice.first), did,
+    breakOff(pending,
+             concat(nameOf(notice.first), did,
                     notice.second.empty() ? "" : ": ", notice.second),
              /*isKnown=*/true);
   };
-  if (!notices_.failed().empty()) {
-    link_.abandon();
+  if (!notices_.failed().empty())
     say(*notices_.failed().begin(), " failed");
-  }
   for (const Pending &waiting : pending)
     if (auto found = notices_.left().find(waiting.transfer.rank);
-        found != notices_.left().end()) {
-      link_.abandon();
+        found != notices_.left().end())
       say(*found, " has ended its engine");
-    }
 }
 
 void MessageTransport::wait(std::vector<Pending> &pending) {
@@ -220,11 +218,9 @@ void MessageTransport::wait(std::vector<Pending> &pending) {
     };
     // It was gone at the last look, and what it had sent before has been
     // received since.
-    if (gone >= 0 && waitsFor(gone)) {
-      link_.abandon();
-      breakOff(nameOf(gone) + " has ended while it was waited for",
+    if (gone >= 0 && waitsFor(gone))
+      breakOff(pending, nameOf(gone) + " has ended while it was waited for",
                /*isKnown=*/false);
-    }
     gone = -1;
     std::set<int> late;
     for (const Pending &waiting : pending)
@@ -239,16 +235,18 @@ void MessageTransport::wait(std::vector<Pending> &pending) {
       std::string names;
       for (int rank : late)
         names += (names.empty() ? "" : ", ") + nameOf(rank);
-      link_.abandon();
-      breakOff(concat("waited ", timeout_.count(), " s for ", names),
+      breakOff(pending, concat("waited ", timeout_.count(), " s for ", names),
                /*isKnown=*/false);
     }
     pause();
   }
 }
 
-void MessageTransport::breakOff(const std::string &why, bool isKnown) {
+void MessageTransport::breakOff(std::vector<Pending> &pending,
+                                const std::string &why, bool isKnown) {
   broken_ = why;
+  for (const Pending &given : pending)
+    link_.cancel(given.request);
   for (std::vector<AlignedBytes> &memory : scratch_)
     for (AlignedBytes &bytes : memory)
       keepForEver(std::move(bytes));

@@ -66,10 +66,11 @@ private:
   /// Removes what is done.
   void test(std::vector<Pending> &pending);
   /// Throws if a rank failed, or one that is waited for has left.
-  void checkNotices(const std::vector<Pending> &pending);
+  void checkNotices(std::vector<Pending> &pending);
   /// Makes it of no more use and throws. `isKnown`: the others have been told
   /// by the rank that failed.
-  [[noreturn]] void breakOff(const std::string &why, bool isKnown);
+  [[noreturn]] void breakOff(std::vector<Pending> &pending,
+                             const std::string &why, bool isKnown);
 
   Link &link_;
   std::chrono::duration<double> timeout_;

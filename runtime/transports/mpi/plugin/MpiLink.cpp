@@ -155,28 +155,40 @@ public:
   }
 
   Request send(int to, int tag, const void *data, std::size_t bytes) override {
-    auto request = std::make_unique<MPI_Request>();
+    auto posted = std::make_unique<Posted>(Posted{MPI_REQUEST_NULL, false});
     check(MPI_Isend(data, countOf(bytes), MPI_BYTE, to, tag, world_,
-                    request.get()));
-    return request.release();
+                    &posted->request));
+    return posted.release();
   }
   Request receive(int from, int tag, void *data, std::size_t room) override {
-    auto request = std::make_unique<MPI_Request>();
+    auto posted = std::make_unique<Posted>(Posted{MPI_REQUEST_NULL, true});
     check(MPI_Irecv(data, countOf(room), MPI_BYTE, from, tag, world_,
-                    request.get()));
-    return request.release();
+                    &posted->request));
+    return posted.release();
   }
   bool test(Request request, std::size_t &bytes) override {
-    auto *posted = static_cast<MPI_Request *>(request);
+    auto *posted = static_cast<Posted *>(request);
     int isDone = 0, count = 0;
     MPI_Status status;
-    check(MPI_Test(posted, &isDone, &status));
+    check(MPI_Test(&posted->request, &isDone, &status));
     if (!isDone)
       return false;
     delete posted;
     check(MPI_Get_count(&status, MPI_BYTE, &count));
     bytes = static_cast<std::size_t>(count);
     return true;
+  }
+  void cancel(Request request) override {
+    std::unique_ptr<Posted> posted(static_cast<Posted *>(request));
+    int isDone = 0;
+    // Open MPI cancels receives that no message has come for, and no sends.
+    if (posted->isReceive)
+      check(MPI_Cancel(&posted->request));
+    check(MPI_Test(&posted->request, &isDone, MPI_STATUS_IGNORE));
+    if (isDone)
+      return;
+    abandon();
+    check(MPI_Request_free(&posted->request));
   }
   bool probe(int tag, int &from, std::size_t &bytes) override {
     int isHere = 0, count = 0;
@@ -227,6 +239,11 @@ public:
   }
 
 private:
+  struct Posted {
+    MPI_Request request;
+    bool isReceive;
+  };
+
   static int countOf(std::size_t bytes) {
     // MessageTransport sends no longer ones.
     if (bytes > std::size_t(1) << 30)
