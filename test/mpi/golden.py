@@ -6,6 +6,7 @@
 Both must reproduce the reference, and every value that a run names must have the
 same bits in both: f32 within 5e-6, f64 within 1e-10; bf16, emulated, within its
 bound where the model makes no choice that rounding may turn (docs/numerics.md).
+On 3 ranks f64, on the others bf16.
 """
 
 import sys
@@ -69,6 +70,7 @@ for model in MODELS:
     compare(plan, model, "f32")
     if RANKS == 3:
         compare(plan, model, "f64")
+        continue
     config = dict(read_json(GOLDEN / model / "config.json"), dtype="bfloat16")
     config.pop("torch_dtype", None)
     (test.out / f"{model}-bf16.json").write_text(json.dumps(config))

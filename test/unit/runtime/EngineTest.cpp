@@ -154,6 +154,26 @@ TEST_CASE("null pointers and unknown devices are refused", "[engine]") {
   layline_options_init(&options);
   options.device = "tpu";
   CHECK(layline_engine_create(&options, &engine) == LAYLINE_REFUSED_FEATURE);
+  CHECK_THAT(layline_engine_create_error(), Contains("device 'tpu'"));
+  layline_options_init(&options);
+  options.transport = "smoke";
+  CHECK(layline_engine_create(&options, &engine) == LAYLINE_REFUSED_FEATURE);
+  CHECK_THAT(layline_engine_create_error(),
+             Contains("transport 'smoke'") && Contains("'threads' or 'mpi'"));
+  for (double timeout : {-1.0, 1e7}) {
+    layline_options_init(&options);
+    options.timeout = timeout;
+    CHECK(layline_engine_create(&options, &engine) == LAYLINE_BAD_ARGUMENT);
+    CHECK_THAT(layline_engine_create_error(), Contains("options.timeout"));
+  }
+  // What a caller of the first version does not know of is not read.
+  layline_options_init(&options);
+  options.size = offsetof(layline_options, transport);
+  options.transport = "smoke";
+  REQUIRE(layline_engine_create(&options, &engine) == LAYLINE_OK);
+  layline_engine_destroy(engine);
+  options.size = 8;
+  CHECK(layline_engine_create(&options, &engine) == LAYLINE_BAD_ARGUMENT);
   CHECK(engine == nullptr);
   REQUIRE(layline_engine_create(nullptr, &engine) == LAYLINE_OK);
   std::int64_t ranks = 0;

@@ -225,8 +225,10 @@ public:
   void finish(int status) {
     int isOver = 0;
     MPI_Finalized(&isOver);
-    if (!isOurs_ || isAbandoned_ || isOver || anyGone())
+    if (!isOurs_ || isOver)
       return;
+    if (isAbandoned_ || anyGone())
+      return linger();
     // It waits for all ranks; they may be gone when they have been waited for,
     // but not long before.
     int looks = 0;
@@ -250,6 +252,19 @@ private:
       throw std::runtime_error("a message of " + std::to_string(bytes) +
                                " bytes; at most 2^30 are expected");
     return static_cast<int>(bytes);
+  }
+  /// When a process ends without MPI_Finalize, mpirun ends the others: it gives
+  /// them a moment first, to say what they know.
+  void linger() {
+    std::fflush(nullptr);
+    for (int looks = 0; looks < 20 && anyLeft(); ++looks)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  bool anyLeft() {
+    for (int rank = 0; rank < size_; ++rank)
+      if (rank != rank_ && !isGone(rank))
+        return true;
+    return false;
   }
   bool anyGone() {
     for (int rank = 0; rank < size_; ++rank)
