@@ -14,16 +14,21 @@ void Decoder::check(layline_status status) const {
 
 Decoder::Decoder(const std::string &plan,
                  const std::vector<std::string> &weights,
-                 std::int64_t sequences, std::int64_t rows)
+                 std::int64_t sequences, std::int64_t rows,
+                 const std::string &transport)
     : cache_(sequences, rows), lengths_(static_cast<std::size_t>(sequences)) {
+  layline_options options;
+  layline_options_init(&options);
+  options.transport = transport.c_str();
   layline_engine *engine = nullptr;
-  layline_status status = layline_engine_create(nullptr, &engine);
+  layline_status status = layline_engine_create(&options, &engine);
   engine_.reset(engine);
   if (status != LAYLINE_OK)
-    throw std::runtime_error(std::string("the engine cannot be made: ") +
-                             layline_status_name(status));
+    throw std::runtime_error(layline_engine_create_error());
   check(layline_plan_load(engine, plan.c_str()));
   check(layline_plan_ranks(engine, &ranks_));
+  std::int64_t here = 0;
+  check(layline_plan_local_ranks(engine, &firstRank_, &here));
   std::int64_t min = 0, maxPast = 0;
   check(layline_plan_symbol(engine, "tokens", &min, &maxTokens_));
   check(layline_plan_symbol(engine, "past", &min, &maxPast));

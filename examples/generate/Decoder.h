@@ -25,7 +25,8 @@ class Decoder {
 public:
   /// Throws std::runtime_error with the engine's text, as all functions do.
   Decoder(const std::string &plan, const std::vector<std::string> &weights,
-          std::int64_t sequences, std::int64_t rows);
+          std::int64_t sequences, std::int64_t rows,
+          const std::string &transport);
 
   /// Runs tokens behind those that the sequence has, in steps that the plan
   /// allows. The most likely token behind the last of them.
@@ -38,6 +39,8 @@ public:
   }
 
   std::int64_t ranks() const { return ranks_; }
+  /// Whether rank 0 is in this process.
+  bool isFirst() const { return firstRank_ == 0; }
   /// The plan's program for so many tokens in a step.
   std::string variant(std::int64_t tokens) const;
   const Speed &prefill() const { return prefill_; } ///< of several tokens
@@ -55,7 +58,7 @@ private:
   };
   PagedCache cache_; // the engine works in it: destroyed after the engine
   std::unique_ptr<layline_engine, Destroy> engine_;
-  std::int64_t ranks_ = 0, maxTokens_ = 0;
+  std::int64_t ranks_ = 0, firstRank_ = 0, maxTokens_ = 0;
   std::vector<std::int64_t> lengths_; ///< by sequence
   std::vector<std::int64_t> positions_;
   std::vector<float> logits_;

@@ -14,17 +14,18 @@ namespace {
 
 const char kUsage[] =
     R"(layline-generate PLAN.json --model DIR [--prompt TEXT]... [--new N]
-                 [--show-ids] [--trace FILE]
+                 [--show-ids] [--trace FILE] [--transport threads|mpi]
 
 Continues each prompt greedily by up to N tokens (32).
   --model DIR   folder with model.safetensors and tokenizer.txt
   --prompt TEXT what to continue; again for several, which take turns
   --show-ids    also the token ids, a line "ids: ..." for each prompt
   --trace FILE  what ran when, for Perfetto (ui.perfetto.dev)
+  --transport T the ranks are threads, or mpi: under mpirun, a process each
 )";
 
 struct Arguments {
-  std::string plan, model, trace;
+  std::string plan, model, trace, transport = "threads";
   std::vector<std::string> prompts;
   std::int64_t count = 32;
   bool showIds = false;
@@ -50,6 +51,8 @@ Arguments parse(int argc, char **argv) {
       arguments.prompts.push_back(value());
     else if (option == "--trace")
       arguments.trace = value();
+    else if (option == "--transport")
+      arguments.transport = value();
     else if (option == "--show-ids")
       arguments.showIds = true;
     else if (option == "--new") {
@@ -89,9 +92,10 @@ void generateText(const Arguments &arguments) {
     longest = std::max(longest, static_cast<std::int64_t>(sequence.prompt));
     sequences.push_back(sequence);
   }
-  generate::Decoder decoder(
-      arguments.plan, {arguments.model + "/model.safetensors"},
-      static_cast<std::int64_t>(sequences.size()), longest + arguments.count);
+  generate::Decoder decoder(arguments.plan,
+                            {arguments.model + "/model.safetensors"},
+                            static_cast<std::int64_t>(sequences.size()),
+                            longest + arguments.count, arguments.transport);
   if (!arguments.trace.empty())
     decoder.beginTrace();
 
@@ -108,6 +112,9 @@ void generateText(const Arguments &arguments) {
       sequence.isDone = id == tokenizer.end();
     }
 
+  // Every process has the same text; rank 0's writes it.
+  if (!decoder.isFirst())
+    return;
   for (const Sequence &sequence : sequences) {
     std::string text;
     for (std::size_t i = 0; i < sequence.ids.size(); ++i)

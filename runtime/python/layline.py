@@ -61,6 +61,7 @@ Gemm = namedtuple("Gemm", "a b c weight expert rank step place")
 class _Options(Structure):
     _fields_ = [("size", c_size_t), ("precision", c_int), ("device", c_char_p),
                 ("taps", c_int32), ("poison", c_int32),
+                ("transport", c_char_p), ("timeout", c_double),
                 # Fields of later versions keep their defaults.
                 ("_later", c_char * 256)]
 
@@ -146,6 +147,8 @@ def _get_library():
         entry.restype = c_int
     library.layline_options_init.argtypes = [POINTER(_Options)]
     library.layline_options_init.restype = None
+    library.layline_engine_create_error.argtypes = []
+    library.layline_engine_create_error.restype = c_char_p
     library.layline_engine_destroy.argtypes = [c_void_p]
     library.layline_engine_destroy.restype = None
     library.layline_engine_error.argtypes = [c_void_p]
@@ -214,9 +217,12 @@ def _wrapped(function):
 
 class Engine:
     """One plan with its weights and caches. `precision` is "f32", "f64" or
-    "bf16" (emulated)."""
+    "bf16" (emulated). `transport` "mpi": this process is one rank of those
+    that mpirun started; `timeout` is how many seconds a rank waits for another
+    one, 0 the default."""
 
-    def __init__(self, precision="f32", device="cpu"):
+    def __init__(self, precision="f32", device="cpu", transport="threads",
+                 timeout=0):
         library = _get_library()
         if precision not in _PRECISIONS:
             raise ValueError(f"precision: found {precision!r}, expected one of "
@@ -226,14 +232,16 @@ class Engine:
         options.precision = _PRECISIONS[precision]
         self._device = device.encode()
         options.device = self._device
+        self._transport = transport.encode()
+        options.transport = self._transport
+        options.timeout = timeout
         self._engine = c_void_p()
         self._gemm = _GemmFunction()
         status = library.layline_engine_create(byref(options),
                                                byref(self._engine))
         if status != _OK:
             raise Error(_status_name(status),
-                        f"an engine on device '{device}' cannot be made: "
-                        f"{_status_name(status)}")
+                        library.layline_engine_create_error().decode())
 
     def close(self):
         if self._engine:

@@ -10,7 +10,7 @@ so, where it cannot be.
 import json
 import sys
 
-from layline_tests import GOLDEN, ROOT, Run, Test, read_json
+from layline_tests import GOLDEN, ROOT, Run, Test, missing_mpi, mpirun, read_json
 
 test = Test()
 generate, folder = sys.argv[3], sys.argv[4]
@@ -48,6 +48,16 @@ for tp in (1, 2, 3, 4):
     test.expect("decode (variant v0)" in run.stdout and
                 "prefill (variant v1)" in run.stdout and
                 run.stdout.count("tokens/s") == 2, f"TP {tp} tells its speed", run)
+
+# A process for each rank: the same tokens, told once.
+if missing := missing_mpi(test.layline):
+    print(f"not run as processes: no {missing}")
+else:
+    for tp in (2, 3, 4):
+        run = mpirun(tp, generate, test.out / f"tp{tp}" / "plan.json", "--model", model,
+                     *prompts, "--new", most, "--show-ids", "--transport", "mpi")
+        test.expect(run.status == 0 and written(run) == [c["out"] for c in cases],
+                    f"TP {tp} as processes writes the golden tokens", run)
 
 # A trace of it, and what is refused.
 trace = test.out / "trace.json"

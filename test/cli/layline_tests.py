@@ -72,6 +72,20 @@ class Test:
         sys.exit(1 if self.wrong or not self.checked else 0)
 
 
+def missing_mpi(layline):
+    """What of MPI is not there to run `layline` with; "" if all is."""
+    plugin = pathlib.Path(layline).resolve().parents[1] / "lib" / "liblayline_mpi.so"
+    if not shutil.which("mpirun"):
+        return "mpirun (Debian: openmpi-bin)"
+    return "" if plugin.exists() else f"{plugin}, built with MPI (Debian: libopenmpi-dev)"
+
+
+def mpirun(ranks, *command):
+    """`command` on so many processes, wherever this test runs."""
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    return Run(["mpirun", "-n", ranks, "--oversubscribe", "--bind-to", "none", *root, *command])
+
+
 def each(work, items):
     """work(item) for all items, as many at a time as there are processors."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -10,8 +10,8 @@ import os
 import re
 import sys
 
-from mpi_tests import Run, Test, mpirun, script, skip_without_mpi
-from layline_tests import GOLDEN, read_json, read_tensors, write_tensors
+from mpi_tests import (GOLDEN, Run, Test, mpirun, read_json, read_tensors, script,
+                       skip_without_mpi, write_tensors)
 
 test = Test()
 skip_without_mpi(test.layline)

@@ -9,12 +9,10 @@ bound where the model makes no choice that rounding may turn (docs/numerics.md).
 On 3 ranks f64, on the others bf16.
 """
 
+import json
 import sys
 
-from mpi_tests import Test, skip_without_mpi
-from layline_tests import GOLDEN, read_json, read_tensors
-
-import json
+from mpi_tests import GOLDEN, Test, read_json, read_tensors, skip_without_mpi
 
 test = Test()
 skip_without_mpi(test.layline)
