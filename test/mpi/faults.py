@@ -55,7 +55,7 @@ for kind in ("kill", "exit"):
 lines = told("fail", 300, "(linear", f"on rank {BAD}: ", "the card is lost")
 test.expect(all(f"rank {BAD} (process " in text for rank, text in lines.items() if rank != BAD),
             "fail: others name the rank", lines)
-told("memory", 300, "memory")
+told("memory", 300, "allocator has no", f"of rank {BAD}")
 # It sleeps while the others give up; mpirun may end it before it wakes.
 told("hang", 5, "waited 5 s for", f"rank {BAD} (process ", silent=[BAD])
 
@@ -64,7 +64,7 @@ test.expect(done.status == 1 and f"on rank {BAD}: " in lines.get(0, "")
             and "the card is lost" in lines[0] and "without an output" in lines[0],
             "fail, threads", f"{lines}; {done}")
 done, lines = fault("memory", "threads", 300)
-test.expect(done.status == 1 and "memory" in lines.get(0, ""), "memory, threads", done)
+test.expect(done.status == 1 and f"of rank {BAD}" in lines.get(0, ""), "memory, threads", done)
 done, lines = fault("hang", "threads", 3)
 test.expect(done.status == 1 and "waited 3 s for" in lines.get(0, "")
             and f"rank {BAD}" in lines[0] and "without an output" in lines[0],

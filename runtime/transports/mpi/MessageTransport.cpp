@@ -30,6 +30,9 @@ constexpr std::size_t kLongestMessage = std::size_t(1) << 30;
 
 /// How often processes are looked for that are waited for.
 constexpr std::chrono::milliseconds kLivenessInterval{20};
+/// How long one that has ended is still waited for: between its last message
+/// and its end nothing says that the message has come.
+constexpr std::chrono::milliseconds kGrace{100};
 
 /// Memory that messages under way may still write to: never freed.
 void keepForEver(AlignedBytes memory) {
@@ -185,51 +188,44 @@ void MessageTransport::test(std::vector<Pending> &pending) {
   }
 }
 
-void MessageTransport::checkNotices(std::vector<Pending> &pending) {
-  notices_.receive();
-  auto say = [&](const auto &notice, const char *did) {
-    breakOff(pending,
-             concat(nameOf(notice.first), did,
-                    notice.second.empty() ? "" : ": ", notice.second),
-             /*isKnown=*/true);
-  };
-  if (!notices_.failed().empty())
-    say(*notices_.failed().begin(), " failed");
-  for (const Pending &waiting : pending)
-    if (auto found = notices_.left().find(waiting.transfer.rank);
-        found != notices_.left().end())
-      say(*found, " has ended its engine");
+std::string MessageTransport::findDeparted(const std::set<int> &ranks) {
+  for (int rank : ranks) {
+    if (auto left = notices_.left().find(rank); left != notices_.left().end())
+      return nameOf(rank) + " has ended its engine" +
+             (left->second.empty() ? "" : ": " + left->second);
+    if (link_.isGone(rank))
+      return nameOf(rank) + " has ended while it was waited for";
+  }
+  return "";
 }
 
 void MessageTransport::wait(std::vector<Pending> &pending) {
-  Clock::time_point begin = Clock::now(), nextLook = begin;
+  Clock::time_point begin = Clock::now(), nextLook = begin, departed = {};
   Pause pause;
-  int gone = -1;
+  int looksSince = 0; // it was departed
   while (true) {
     test(pending);
     if (pending.empty())
       return;
-    checkNotices(pending);
-    Clock::time_point now = Clock::now();
-    auto waitsFor = [&](int rank) {
-      return std::any_of(pending.begin(), pending.end(), [&](const Pending &p) {
-        return p.transfer.rank == rank;
-      });
-    };
-    // It was gone at the last look, and what it had sent before has been
-    // received since.
-    if (gone >= 0 && waitsFor(gone))
-      breakOff(pending, nameOf(gone) + " has ended while it was waited for",
-               /*isKnown=*/false);
-    gone = -1;
+    notices_.receive();
+    if (!notices_.failed().empty()) {
+      const auto &[rank, why] = *notices_.failed().begin();
+      breakOff(pending, nameOf(rank) + " failed: " + why, /*isKnown=*/true);
+    }
     std::set<int> late;
     for (const Pending &waiting : pending)
       late.insert(waiting.transfer.rank);
+    Clock::time_point now = Clock::now();
     if (now >= nextLook) {
       nextLook = now + kLivenessInterval;
-      for (int rank : late)
-        if (link_.isGone(rank))
-          gone = rank;
+      std::string why = findDeparted(late);
+      if (why.empty())
+        looksSince = 0;
+      else if (++looksSince == 1)
+        departed = now;
+      // What it sent before may still be arriving.
+      else if (now - departed > kGrace)
+        breakOff(pending, why, /*isKnown=*/false);
     }
     if (now - begin > timeout_) {
       std::string names;

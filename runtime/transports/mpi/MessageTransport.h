@@ -13,6 +13,7 @@
 #include "transports/mpi/Notices.h"
 
 #include <chrono>
+#include <set>
 
 namespace layline::runtime {
 
@@ -65,8 +66,8 @@ private:
   void wait(std::vector<Pending> &pending);
   /// Removes what is done.
   void test(std::vector<Pending> &pending);
-  /// Throws if a rank failed, or one that is waited for has left.
-  void checkNotices(std::vector<Pending> &pending);
+  /// Of these ranks, which has left or ended, and why; "": none is known to.
+  std::string findDeparted(const std::set<int> &ranks);
   /// Makes it of no more use and throws. `isKnown`: the others have been told
   /// by the rank that failed.
   [[noreturn]] void breakOff(std::vector<Pending> &pending,

@@ -193,6 +193,27 @@ TEST_CASE("a rank that leaves is missed only by those that wait for it",
                         "'cut.safetensors': has 7 bytes"));
 }
 
+TEST_CASE("what a rank sent before its end still arrives", "[transport]") {
+  Plan plan = planOf(2);
+  for (bool dies : {false, true}) {
+    std::vector<std::string> failures =
+        outcomes(2, kLong, [&](MessageTransport &transport, ThreadLink &link) {
+          transport.connect(plan, 1);
+          if (link.rank() == 1) {
+            sleepMilliseconds(50);
+            // Its end is seen before its message is.
+            link.looks = 5;
+          }
+          meet(transport);
+          if (link.rank() == 0 && dies)
+            link.die();
+          else if (link.rank() == 0)
+            transport.leave("");
+        });
+    CHECK(failures == std::vector<std::string>(2));
+  }
+}
+
 TEST_CASE("a rank that is late", "[transport]") {
   Plan plan = planOf(3);
   auto run = [&](double timeout, int late) {
