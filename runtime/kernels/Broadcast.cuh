@@ -58,9 +58,8 @@ send_chunk(const BroadcastParams<P> &p, std::int64_t begin, std::int64_t end,
     Protocol::signal(FlagKind::Chunk, p.chunk[threadIdx.x] + chunk, use);
 }
 
-template <int P, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    broadcast(const __grid_constant__ BroadcastParams<P> p) {
+template <int P, typename Protocol>
+__device__ __forceinline__ void run_broadcast(const BroadcastParams<P> &p) {
   Protocol::begin();
   const PeerFlags<P> &ready = p.ready;
   const std::uint32_t epoch =
@@ -90,6 +89,20 @@ __global__ void __launch_bounds__(THREADS, 1)
   if (threadIdx.x == 0)
     st(ready.epochs + blockIdx.x, epoch);
   Protocol::end();
+}
+
+template <int P, int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    broadcast(const __grid_constant__ BroadcastParams<P> p) {
+  run_broadcast<P, Protocol>(p);
+}
+
+/// P ranks on one card, for tests: the grid's y is the rank, `all` has the
+/// parameters of each. All blocks must be resident: one cooperative launch.
+template <int P, int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    virtual_broadcast(const BroadcastParams<P> *all) {
+  run_broadcast<P, Protocol>(all[blockIdx.y]);
 }
 
 } // namespace layline::kernels

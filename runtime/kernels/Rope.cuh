@@ -100,12 +100,9 @@ rotate_pairs(const RopeParams<P> &p, const T *head, std::int64_t to, int u,
                             b);
 }
 
-/// W: elements of an access. A vector where `rotary` is a multiple of two of
-/// them and the head of one, else 1. One block takes a row at a time.
 template <typename T, int P, RopeStyle kStyle, Output kOutput, int W,
-          int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    rope(const __grid_constant__ RopeParams<P> p) {
+          typename Protocol>
+__device__ __forceinline__ void run_rope(const RopeParams<P> &p) {
   LAYLINE_SHARED(float, cosines, kMaxPairs);
   LAYLINE_SHARED(float, sines, kMaxPairs);
   Protocol::begin();
@@ -145,6 +142,24 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
   visit.leave();
   Protocol::end();
+}
+
+/// W: elements of an access. A vector where `rotary` is a multiple of two of
+/// them and the head of one, else 1. One block takes a row at a time.
+template <typename T, int P, RopeStyle kStyle, Output kOutput, int W,
+          int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    rope(const __grid_constant__ RopeParams<P> p) {
+  run_rope<T, P, kStyle, kOutput, W, Protocol>(p);
+}
+
+/// P ranks on one card, for tests: the grid's y is the rank, `all` has the
+/// parameters of each. All blocks must be resident: one cooperative launch.
+template <typename T, int P, RopeStyle kStyle, Output kOutput, int W,
+          int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    virtual_rope(const RopeParams<P> *all) {
+  run_rope<T, P, kStyle, kOutput, W, Protocol>(all[blockIdx.y]);
 }
 
 } // namespace layline::kernels

@@ -59,12 +59,9 @@ __device__ __forceinline__ void load_row(Row<T, VPT> &row,
   });
 }
 
-/// THREADS bounds the block, a multiple of 32; THREADS * VPT vectors are the
-/// widest row.
-template <typename T, int P, Input kInput, Output kOutput, typename C,
-          int THREADS, int VPT, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    row_collective(const __grid_constant__ RowParams<P> p) {
+template <typename T, int P, Input kInput, Output kOutput, typename C, int VPT,
+          typename Protocol>
+__device__ __forceinline__ void run_row_collective(const RowParams<P> &p) {
   Protocol::begin();
   PeerVisit<P, Protocol> visit(p.peers);
   if (!visit.enter())
@@ -85,6 +82,24 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
   visit.leave();
   Protocol::end();
+}
+
+/// THREADS bounds the block, a multiple of 32; THREADS * VPT vectors are the
+/// widest row.
+template <typename T, int P, Input kInput, Output kOutput, typename C,
+          int THREADS, int VPT, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    row_collective(const __grid_constant__ RowParams<P> p) {
+  run_row_collective<T, P, kInput, kOutput, C, VPT, Protocol>(p);
+}
+
+/// P ranks on one card, for tests: the grid's y is the rank, `all` has the
+/// parameters of each. All blocks must be resident: one cooperative launch.
+template <typename T, int P, Input kInput, Output kOutput, typename C,
+          int THREADS, int VPT, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    virtual_row_collective(const RowParams<P> *all) {
+  run_row_collective<T, P, kInput, kOutput, C, VPT, Protocol>(all[blockIdx.y]);
 }
 
 } // namespace layline::kernels
