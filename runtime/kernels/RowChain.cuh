@@ -104,7 +104,7 @@ __device__ __forceinline__ void run_chain(Row<T, VPT> &row,
 
   norm<C::kNorm, Protocol>(row, o);
   if constexpr (C::kFunction != Function::None)
-    map_row<Protocol>(row, activate<C::kFunction>);
+    map_row<Protocol>(row, [](float y) { return activate<C::kFunction>(y); });
   if (o.gate)
     with_row<Protocol>(row, o.gate, own, [](float &y, float g) { y *= g; });
   if (o.scale != 1.0F)
