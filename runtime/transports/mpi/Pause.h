@@ -22,7 +22,7 @@ public:
 
 private:
   static constexpr int kYields = 200;
-  static constexpr std::chrono::microseconds kLongest{1000};
+  static constexpr std::chrono::microseconds kLongest{200};
   int looks_ = 0;
   std::chrono::microseconds sleep_{20};
 };
