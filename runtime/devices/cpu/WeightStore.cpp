@@ -1,143 +1,47 @@
 #include "devices/cpu/WeightStore.h"
 
 #include "devices/cpu/Rounding.h"
-#include "plan/Error.h"
-
-#include <algorithm>
-#include <map>
 
 namespace layline::runtime {
-
-namespace {
-
-/// Where an item stands in a list, -1 if it does not.
-std::int64_t placeOf(std::int64_t item, const Items &items) {
-  std::int64_t before = 0;
-  for (Part part : items) {
-    if (part.begin <= item && item < part.end())
-      return before + item - part.begin;
-    before += part.size;
-  }
-  return -1;
-}
-
-/// Where rows of a weight that is a window stand in the stored tensor.
-Items storedRows(const Weight &weight, const Items &rows) {
-  std::int64_t begin = weight.rows->begin, size = weight.rows->size;
-  Items stored;
-  for (Part part : rows)
-    while (part.size > 0) {
-      // One period's window at a time; without a period it is the only one.
-      std::int64_t window = weight.period ? part.begin / size : 0;
-      std::int64_t within = part.begin - window * size;
-      std::int64_t count = std::min(part.size, size - within);
-      stored.push_back({window * weight.period + begin + within, count});
-      part = {part.begin + count, part.size - count};
-    }
-  return stored;
-}
-
-} // namespace
 
 template <typename T>
 WeightStore<T>::WeightStore(const Plan &plan, layline_precision precision,
                             const std::vector<std::int64_t> &ranks,
                             const layline_allocator *allocator)
     : plan_(plan), precision_(precision), allocator_(allocator),
-      slices_(plan.weights.size()), ofRank_(plan.weights.size()) {
-  std::vector<std::map<Region, std::size_t>> known(plan.weights.size());
-  for (std::int64_t rank : ranks) {
-    std::vector<std::int64_t> coordinates = plan.coordinates(rank);
-    std::vector<Part> parts = plan.parts(plan.tokens.min, coordinates);
-    Environment environment{plan.tokens.min, 0, coordinates.data(),
-                            parts.data()};
-    for (std::size_t w = 0; w < plan.weights.size(); ++w) {
-      const Weight &weight = plan.weights[w];
-      Slice slice{regionOf(plan, weight.shape, weight.layout, environment),
-                  rank, nullptr};
-      auto [entry, isNew] = known[w].emplace(slice.region, slices_[w].size());
-      if (isNew)
-        slices_[w].push_back(std::move(slice));
-      ofRank_[w].push_back(entry->second);
-    }
-  }
+      slices_(slicesOf(plan, ranks)), values_(plan.weights.size()) {
+  for (std::size_t w = 0; w < plan.weights.size(); ++w)
+    values_[w].resize(slices_.regions[w].size());
 }
-
-namespace {
-
-/// A region of a tensor that is stored [.., columns, rows], as [.., rows,
-/// columns].
-template <typename T>
-void copyTransposed(const Weight &weight, Region region,
-                    const safetensors::Tensor &stored, T *to) {
-  std::size_t last = region.size() - 1;
-  std::swap(region[last - 1], region[last]);
-  Shape shape = shapeOf(region);
-  std::vector<T> values(static_cast<std::size_t>(elements(shape)));
-  forEachRun(
-      weight.storedShape, region,
-      [&](std::int64_t local, std::int64_t from, std::int64_t count) {
-        if (!safetensors::convert(stored, from, count, values.data() + local))
-          fail(LAYLINE_INTERNAL, "weight '", weight.id,
-               "' cannot be converted");
-      });
-  std::int64_t columns = shape[last - 1], rows = shape[last];
-  const T *from = values.data();
-  for (std::int64_t outer =
-           elements(shape) / std::max<std::int64_t>(1, columns * rows);
-       outer-- > 0; from += columns * rows, to += columns * rows)
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t c = 0; c < columns; ++c)
-        to[r * columns + c] = from[c * rows + r];
-}
-
-} // namespace
 
 template <typename T>
 void WeightStore<T>::bind(int index, std::int64_t stackIndex,
                           const safetensors::Tensor &stored) {
   const Weight &weight = plan_.weights[index];
-  bool isStack = !weight.stackName.empty();
-  for (Slice &slice : slices_[index]) {
-    if (!slice.values)
-      slice.values = std::make_shared<AlignedBytes>(
-          static_cast<std::size_t>(elements(shapeOf(slice.region))) * sizeof(T),
-          MemorySource{allocator_, slice.firstRank, LAYLINE_MEMORY_WEIGHTS});
-    T *to = reinterpret_cast<T *>(slice.values->data());
-    Region region = slice.region;
-    if (isStack) {
-      std::int64_t at = placeOf(stackIndex, region[0]);
-      if (at < 0)
-        continue;
-      region.erase(region.begin());
-      to += at * elements(shapeOf(region));
-    }
-    // Rows of a weight, behind the experts of a stored stack.
-    std::size_t rows = weight.storedStack ? 1 : 0;
-    if (weight.rows)
-      region[rows] = storedRows(weight, region[rows]);
-    bytesRead_ +=
-        elements(shapeOf(region)) *
-        static_cast<std::int64_t>(safetensors::dtypeBytes(stored.dtype));
-    if (weight.isTransposed) {
-      copyTransposed(weight, region, stored, to);
+  for (std::size_t s = 0; s < values_[index].size(); ++s) {
+    const Region &region = slices_.regions[index][s];
+    std::shared_ptr<AlignedBytes> &values = values_[index][s];
+    if (!values)
+      values = std::make_shared<AlignedBytes>(
+          static_cast<std::size_t>(elements(shapeOf(region))) * sizeof(T),
+          MemorySource{allocator_, slices_.firstRank[index][s],
+                       LAYLINE_MEMORY_WEIGHTS});
+    std::optional<SlicePiece> piece = pieceOf(weight, region, stackIndex);
+    if (!piece)
       continue;
-    }
-    forEachRun(weight.storedShape, region,
-               [&](std::int64_t local, std::int64_t from, std::int64_t count) {
-                 if (!safetensors::convert(stored, from, count, to + local))
-                   fail(LAYLINE_INTERNAL, "weight '", weight.id,
-                        "' cannot be converted");
-                 if (isRounded(precision_, weight.dtype))
-                   roundToBF16(to + local, count);
-               });
+    T *to = reinterpret_cast<T *>(values->data()) + piece->offset;
+    convertPiece(weight, *piece, stored, to);
+    bytesRead_ += piece->count * static_cast<std::int64_t>(
+                                     safetensors::dtypeBytes(stored.dtype));
+    if (isRounded(precision_, weight.dtype))
+      roundToBF16(to, piece->count);
   }
 }
 
 template <typename T>
 std::shared_ptr<const AlignedBytes>
 WeightStore<T>::slice(int weight, std::size_t rank) const {
-  return slices_[weight][ofRank_[weight][rank]].values;
+  return values_[weight][slices_.ofRank[weight][rank]];
 }
 
 template class WeightStore<float>;

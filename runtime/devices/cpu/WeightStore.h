@@ -3,10 +3,10 @@
 #define LAYLINE_RUNTIME_DEVICES_CPU_WEIGHTSTORE_H
 
 #include "engine/AlignedBytes.h"
-#include "engine/GlobalValue.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
 #include "plan/Plan.h"
+#include "weights/WeightSlices.h"
 
 #include <memory>
 #include <vector>
@@ -29,17 +29,12 @@ public:
   std::int64_t bytesRead() const { return bytesRead_; }
 
 private:
-  struct Slice {
-    Region region;
-    std::int64_t firstRank = 0; ///< the lowest that has it
-    std::shared_ptr<AlignedBytes> values;
-  };
-
   const Plan &plan_;
   layline_precision precision_;
   const layline_allocator *allocator_;
-  std::vector<std::vector<Slice>> slices_;       ///< by weight
-  std::vector<std::vector<std::size_t>> ofRank_; ///< [weight][i-th rank]
+  WeightSlices slices_;
+  /// [weight][slice], null until something is bound.
+  std::vector<std::vector<std::shared_ptr<AlignedBytes>>> values_;
   std::int64_t bytesRead_ = 0;
 };
 
