@@ -73,7 +73,8 @@ struct DeviceOptions {
   const Hooks *hooks = nullptr;
 };
 
-/// Throws Error for a name that is not known.
+/// Throws Error for a name that is not known and for a device that this machine
+/// does not have.
 void checkDevice(const std::string &name);
 /// The same. `transport` is connected to the plan; both must outlive the
 /// device.
@@ -85,6 +86,13 @@ std::unique_ptr<Device> makeDevice(const std::string &name, const Plan &plan,
 std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
                                       const DeviceOptions &options,
                                       Transport &transport);
+
+/// The ranks on this machine's GPUs. devices/cuda. Throws Error
+/// (LAYLINE_REFUSED_FEATURE, "no CUDA device: ...") where there is none.
+std::unique_ptr<Device> makeCudaDevice(const Plan &plan,
+                                       const DeviceOptions &options,
+                                       Transport &transport);
+void checkCudaDevice();
 
 } // namespace layline::runtime
 

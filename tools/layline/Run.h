@@ -20,7 +20,7 @@ namespace layline::tool {
 struct RunArguments {
   std::string folder, input, check, save;
   std::vector<std::string> weights;
-  std::string precision = "f32", transport = "threads";
+  std::string precision = "f32", device = "cpu", transport = "threads";
   std::optional<int64_t> tokens; // nothing: all rows of the input
   std::optional<int64_t> chunk;  // nothing: all of them in one step
   double rtol = 0;               // 0: the default of the precision

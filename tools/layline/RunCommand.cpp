@@ -143,6 +143,7 @@ bool Run::makeEngine() {
   layline_options options;
   layline_options_init(&options);
   options.precision = findPrecision(arguments.precision)->value;
+  options.device = arguments.device.c_str();
   options.taps = !arguments.check.empty() || !arguments.save.empty();
   // A read of memory that nothing wrote shows as not a number.
   options.poison = options.taps;
@@ -269,6 +270,10 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
       ->add_option("--precision", arguments->precision,
                    "f32, f64, or bf16: computed in f32, rounded where the plan "
                    "has bf16")
+      ->capture_default_str();
+  command
+      ->add_option("--device", arguments->device,
+                   "cpu, or cuda: this machine's GPUs")
       ->capture_default_str();
   command
       ->add_option("--tokens", arguments->tokens,

@@ -85,7 +85,8 @@ typedef struct layline_shape {
 typedef struct layline_options {
   size_t size; /* sizeof(layline_options): later versions append fields */
   layline_precision precision;
-  const char *device; /* "cpu": one thread per rank; null means "cpu" */
+  const char *device; /* "cpu": one thread per rank; "cuda": this machine's GPUs,
+                         docs/cuda.md; null means "cpu" */
   int32_t taps;       /* nonzero: keep every named step output of a run */
   int32_t poison;     /* nonzero: fill arenas with NaN before every run, so
                          that a read of unwritten memory shows */

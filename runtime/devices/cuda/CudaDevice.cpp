@@ -1,0 +1,344 @@
+#include "devices/cuda/CudaDevice.h"
+
+#include "devices/cuda/HostNumbers.h"
+#include "devices/cuda/Steps.h"
+#include "plan/Error.h"
+#include "plan/PositionSource.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace layline::runtime::cuda {
+namespace {
+
+std::int64_t scaleOf(const Variant &variant, const ElementTypes &types,
+                     int arena) {
+  std::int64_t scale = 1;
+  for (const Buffer &buffer : variant.buffers)
+    if (buffer.arena == arena)
+      scale = std::max(scale, types.bytes(buffer) / dtypeBytes(buffer.dtype));
+  return scale;
+}
+
+std::vector<std::unique_ptr<Card>> openCards(const Plan &plan) {
+  int count = 0;
+  check(driver().deviceCount(&count), "cuDeviceGetCount", "device 'cuda'");
+  std::vector<std::unique_ptr<Card>> cards;
+  // No more cards than ranks; with fewer, ranks share them.
+  for (int c = 0; c < std::min<std::int64_t>(count, plan.ranks()); ++c)
+    cards.push_back(std::make_unique<Card>(c));
+  return cards;
+}
+
+/// Neighbouring ranks share a card: those are of one tp group.
+std::vector<RankView>
+rankViews(const Plan &plan, const RunShape &shape,
+          const std::vector<std::unique_ptr<Card>> &cards) {
+  auto ranks = static_cast<std::size_t>(plan.ranks());
+  std::vector<RankView> views(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    RankView &view = views[r];
+    view.run = &shape;
+    view.rank = static_cast<std::int64_t>(r);
+    view.cardNumber = r * cards.size() / ranks;
+    view.card = cards[view.cardNumber].get();
+    view.coordinates = plan.coordinates(view.rank);
+    view.parts = plan.parts(plan.tokens.min, view.coordinates);
+    view.weights.resize(plan.weights.size());
+  }
+  return views;
+}
+
+RunShape shapeOf(const Plan &plan, const ElementTypes &types) {
+  RunShape shape;
+  shape.plan = &plan;
+  shape.types = &types;
+  return shape;
+}
+
+} // namespace
+
+CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
+    : plan_(plan), options_(options), types_(plan, options.precision),
+      cards_((checkSteps(plan), openCards(plan))),
+      shape_(cuda::shapeOf(plan, types_)),
+      ranks_(rankViews(plan, shape_, cards_)), groups_(plan, ranks_, cards_),
+      weights_(plan, types_, ranks_, cards_) {
+  std::size_t streams = std::max<std::size_t>(1, plan.streams.size());
+  for (const std::unique_ptr<Card> &card : cards_) {
+    streams_.emplace_back(*card, streams);
+    gemm_.push_back(std::make_unique<Gemm>(*card));
+    gemm_.back()->reserve(streams);
+    faults_.emplace_back(*card, sizeof(local::FaultRecord),
+                         "record of a kernel's fault");
+  }
+  makeArenas();
+  makeTables();
+  for (RankView &rank : ranks_) {
+    for (std::size_t w = 0; w < plan.weights.size(); ++w)
+      rank.weights[w] = weights_.slice(static_cast<int>(w), rank.rank);
+    for (const Cache &cache : plan.caches) {
+      Shape row =
+          localShape(cacheShape(cache), cache.layout, rank.environment());
+      row.erase(row.begin());
+      rank.caches.emplace_back();
+      rank.caches.back().rowElements = elements(row);
+      rank.caches.back().elementBytes =
+          isInteger(cache.dtype) ? 8
+                                 : local::numberBytes(types_.of(cache.dtype));
+    }
+  }
+}
+
+/// One for every arena number, as large as the largest variant's: addresses
+/// stay as they are when another variant runs.
+void CudaDevice::makeArenas() {
+  std::size_t count = 0;
+  for (const Variant &variant : plan_.variants)
+    count = std::max(count, variant.arenas.size());
+  std::vector<Card *> cards;
+  for (RankView &rank : ranks_)
+    cards.push_back(rank.card);
+  for (std::size_t a = 0; a < count; ++a) {
+    std::int64_t bytes = 0;
+    std::string name;
+    for (const Variant &variant : plan_.variants)
+      if (a < variant.arenas.size()) {
+        bytes = std::max(
+            bytes, checkedMul(variant.arenas[a].bytes,
+                              scaleOf(variant, types_, static_cast<int>(a)),
+                              "size of an arena"));
+        name = variant.arenas[a].id;
+      }
+    // Peers may be able to map it; that they must not is Groups' to find out.
+    bool isMapped = true;
+    for (const std::unique_ptr<Card> &one : cards_)
+      for (const std::unique_ptr<Card> &other : cards_)
+        isMapped = isMapped && one->reaches(*other);
+    if (isMapped) {
+      arenas_.emplace_back(cards, static_cast<std::size_t>(bytes),
+                           Multicast::Never, "arena '" + name + "'");
+      for (std::size_t r = 0; r < ranks_.size(); ++r)
+        ranks_[r].arenas.push_back(arenas_.back().part(r));
+      continue;
+    }
+    for (RankView &rank : ranks_) {
+      arenas_.emplace_back(std::vector<Card *>{rank.card},
+                           static_cast<std::size_t>(bytes), Multicast::Never,
+                           "arena '" + name + "'");
+      rank.arenas.push_back(arenas_.back().part(0));
+    }
+  }
+}
+
+/// RoPE's frequencies in half turns: of short sequences, then of long ones.
+void CudaDevice::makeTables() {
+  constexpr double kPi = 3.14159265358979323846;
+  std::vector<double> all;
+  std::vector<std::size_t> begins;
+  for (const Table &table : plan_.tables) {
+    begins.push_back(all.size());
+    for (double frequency : table.numbers.invFreq)
+      all.push_back(frequency / kPi);
+    if (table.longNumbers)
+      for (double frequency : table.longNumbers->invFreq)
+        all.push_back(frequency / kPi);
+  }
+  for (const std::unique_ptr<Card> &card : cards_) {
+    tables_.emplace_back(*card, all.size() * sizeof(double), "RoPE tables");
+    copyIn(*card, tables_.back().address(), all.data(),
+           all.size() * sizeof(double), "RoPE tables");
+  }
+  for (RankView &rank : ranks_)
+    for (std::size_t begin : begins)
+      rank.halfTurns.push_back(tables_[rank.cardNumber].address() +
+                               begin * sizeof(double));
+}
+
+// ---- Caches
+// ------------------------------------------------------------------
+
+void CudaDevice::reserveCache(CacheRows &cache, const Card &card,
+                              std::int64_t rows, const std::string &what) {
+  if (rows <= cache.capacity)
+    return;
+  std::int64_t most =
+      checkedAdd(plan_.past.max, plan_.tokens.max, what.c_str());
+  std::int64_t capacity = std::max(rows, std::min(most, cache.capacity * 2));
+  std::int64_t bytes =
+      checkedMul(checkedMul(capacity, cache.rowElements, what.c_str()),
+                 cache.elementBytes, what.c_str());
+  DeviceMemory grown(card, static_cast<std::size_t>(bytes), what);
+  if (std::int64_t kept = cache.rows * cache.rowElements * cache.elementBytes;
+      kept > 0) {
+    card.use();
+    check(driver().copyOnDevice(grown.address(), cache.memory.address(),
+                                static_cast<std::size_t>(kept), nullptr),
+          "cuMemcpyDtoDAsync", what);
+    check(driver().streamSynchronize(nullptr), "cuStreamSynchronize", what);
+  }
+  cache.memory = std::move(grown);
+  cache.capacity = capacity;
+}
+
+void CudaDevice::reserveCaches(std::int64_t rows) {
+  for (RankView &rank : ranks_)
+    for (std::size_t c = 0; c < rank.caches.size(); ++c)
+      reserveCache(rank.caches[c], *rank.card, rows,
+                   "cache '" + plan_.caches[c].id + "'");
+}
+
+void CudaDevice::useCacheHooks(int index) {
+  if (options_.hooks &&
+      options_.hooks->isHooked(static_cast<std::size_t>(index)))
+    fail(LAYLINE_REFUSED_FEATURE, "cache '", plan_.caches[index].id,
+         "': device 'cuda' keeps caches in its own memory");
+}
+
+void CudaDevice::bindCache(int index, const GlobalValue &rows) {
+  const Cache &cache = plan_.caches[index];
+  std::string what = "cache '" + cache.id + "'";
+  for (RankView &rank : ranks_) {
+    CacheRows &of = rank.caches[index];
+    of.rows = 0; // nothing of the old ones is kept
+    reserveCache(of, *rank.card, rows.shape[0], what);
+    of.rows = rows.shape[0];
+    Region region =
+        regionOf(plan_, rows.shape, cache.layout, rank.environment());
+    auto count = static_cast<std::size_t>(of.rows * of.rowElements);
+    if (rows.isInteger) {
+      std::vector<std::int64_t> values(count);
+      forEachRun(rows.shape, region,
+                 [&](std::int64_t to, std::int64_t from, std::int64_t size) {
+                   std::copy_n(&rows.integers[from], size, &values[to]);
+                 });
+      copyIn(*rank.card, of.memory.address(), values.data(),
+             count * sizeof(std::int64_t), what);
+      continue;
+    }
+    std::vector<float> values(count);
+    forEachRun(rows.shape, region,
+               [&](std::int64_t to, std::int64_t from, std::int64_t size) {
+                 for (std::int64_t i = 0; i < size; ++i)
+                   values[to + i] = static_cast<float>(rows.floats[from + i]);
+               });
+    std::vector<std::byte> bytes = encode(values, types_.of(cache.dtype));
+    copyIn(*rank.card, of.memory.address(), bytes.data(), bytes.size(), what);
+  }
+}
+
+void CudaDevice::truncateCache(int index, std::int64_t rows) {
+  for (RankView &rank : ranks_) {
+    reserveCache(rank.caches[index], *rank.card, rows,
+                 "cache '" + plan_.caches[index].id + "'");
+    rank.caches[index].rows = rows;
+  }
+}
+
+// ---- What callers read
+// -------------------------------------------------------
+
+template <typename Element>
+std::vector<Element> CudaDevice::readLocal(const RankView &rank, Address at,
+                                           std::int64_t count,
+                                           NumberType type) const {
+  if constexpr (std::is_same_v<Element, std::int64_t>) {
+    std::vector<std::int64_t> values(static_cast<std::size_t>(count));
+    copyOut(*rank.card, values.data(), at, values.size() * sizeof(std::int64_t),
+            "a value");
+    return values;
+  } else {
+    std::vector<std::byte> bytes(
+        static_cast<std::size_t>(count * local::numberBytes(type)));
+    copyOut(*rank.card, bytes.data(), at, bytes.size(), "a value");
+    return decode(bytes.data(), count, type);
+  }
+}
+
+template <typename Element>
+GlobalValue CudaDevice::assembled(
+    const ShapeExpr &shape, const Layout &layout, std::int64_t tokens,
+    std::int64_t past,
+    const std::function<std::vector<Element>(const RankView &)> &read) const {
+  std::vector<std::vector<Element>> values;
+  for (const RankView &rank : ranks_)
+    values.push_back(read(rank));
+  return assemble(plan_, shape, layout, tokens, past,
+                  LocalData<Element>([&](std::int64_t rank) {
+                    return values[static_cast<std::size_t>(rank)].data();
+                  }));
+}
+
+GlobalValue CudaDevice::readCache(int index) {
+  const Cache &cache = plan_.caches[index];
+  // Ranges over rows need tokens; of a cache only other dimensions are split.
+  auto read = [&](auto element) {
+    using Element = decltype(element);
+    return assembled<Element>(cacheShape(cache), cache.layout, 0,
+                              cacheRows(index), [&](const RankView &rank) {
+                                const CacheRows &of = rank.caches[index];
+                                return readLocal<Element>(
+                                    rank, of.memory.address(),
+                                    of.rows * of.rowElements,
+                                    types_.of(cache.dtype));
+                              });
+  };
+  return isInteger(cache.dtype) ? read(std::int64_t()) : read(float());
+}
+
+GlobalValue CudaDevice::readBuffer(int index,
+                                   const std::optional<Part> &rows) const {
+  const Buffer &buffer = shape_.variant->buffers[index];
+  auto read = [&](auto element) {
+    using Element = decltype(element);
+    return assembled<Element>(
+        buffer.shape, buffer.layout, shape_.tokens, shape_.past,
+        [&](const RankView &rank) {
+          return readLocal<Element>(
+              rank, rank.address(index),
+              elements(
+                  localShape(buffer.shape, buffer.layout, rank.environment())),
+              types_.of(buffer));
+        });
+  };
+  GlobalValue value =
+      isInteger(buffer.dtype) ? read(std::int64_t()) : read(float());
+  if (rows)
+    keepRows(value, *rows);
+  return value;
+}
+
+GlobalValue CudaDevice::readTap(std::size_t index) const {
+  const Operand &operand = taps_[index].operand;
+  const std::vector<Address> &places = ran_->tapPlaces[index];
+  auto read = [&](auto element) {
+    using Element = decltype(element);
+    return assembled<Element>(
+        operand.shape, operand.layout, shape_.tokens, shape_.past,
+        [&](const RankView &rank) {
+          return readLocal<Element>(
+              rank, places[static_cast<std::size_t>(rank.rank)],
+              elements(rank.shape(operand)),
+              types_.of(shape_.variant->buffers[operand.index]));
+        });
+  };
+  return isInteger(operand.dtype) ? read(std::int64_t()) : read(float());
+}
+
+} // namespace layline::runtime::cuda
+
+namespace layline::runtime {
+
+std::unique_ptr<Device> makeCudaDevice(const Plan &plan,
+                                       const DeviceOptions &options,
+                                       Transport &transport) {
+  if (static_cast<std::int64_t>(transport.localRanks().size()) != plan.ranks())
+    fail(LAYLINE_REFUSED_FEATURE, "device 'cuda' runs all ", plan.ranks(),
+         " ranks of the plan in one process; this one has ",
+         transport.localRanks().size(), ": transport 'threads' is expected");
+  return std::make_unique<cuda::CudaDevice>(plan, options);
+}
+
+void checkCudaDevice() { cuda::driver(); }
+
+} // namespace layline::runtime

@@ -1,0 +1,108 @@
+// The ranks of a plan on this machine's GPUs, several to a card where there are
+// more ranks than cards.
+#ifndef LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
+#define LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
+
+#include "devices/cuda/DeviceWeights.h"
+#include "devices/cuda/Groups.h"
+#include "engine/Device.h"
+
+#include <list>
+#include <unordered_map>
+
+namespace layline::runtime::cuda {
+
+class CudaDevice final : public Device {
+public:
+  CudaDevice(const Plan &plan, const DeviceOptions &options);
+
+  void bindWeight(int weight, std::int64_t stackIndex,
+                  const safetensors::Tensor &stored) override {
+    weights_.bind(weight, stackIndex, stored);
+  }
+  std::int64_t weightBytesRead() const override { return weights_.bytesRead(); }
+  void useCacheHooks(int cache) override;
+  void bindCache(int cache, const GlobalValue &rows) override;
+  void truncateCache(int cache, std::int64_t rows) override;
+  std::int64_t cacheRows(int cache) const override {
+    return ranks_.front().caches[cache].rows;
+  }
+  GlobalValue readCache(int cache) override;
+  void run(const RunRequest &request) override;
+  GlobalValue readBuffer(int buffer,
+                         const std::optional<Part> &rows) const override;
+  const std::vector<Tap> &taps() const override { return taps_; }
+  GlobalValue readTap(std::size_t index) const override;
+
+private:
+  /// The commands of one variant and token count.
+  struct Program {
+    const Variant *variant = nullptr;
+    std::int64_t tokens = 0;
+    std::vector<CommandGroup> groups;
+    std::vector<ProgramMemory> memory;                   ///< by card
+    std::vector<DeviceMemory> parameters, scratch, taps; ///< by card
+    std::vector<PinnedMemory> staging;                   ///< by card
+    std::vector<CapturedGraph> graphs;                   ///< by card
+    std::vector<std::vector<Address>> tapPlaces;         ///< [tap][rank]
+    bool usesNccl = false;
+  };
+
+  void makeArenas();
+  void makeTables();
+  void refuseHooks(const RunRequest &request) const;
+  void describeRun(const RunRequest &request);
+  void reserveCaches(std::int64_t rows);
+  void reserveCache(CacheRows &cache, const Card &card, std::int64_t rows,
+                    const std::string &what);
+  void listTaps(const Variant &variant);
+
+  Program &programFor(const RunRequest &request);
+  void build(Program &program, const RunRequest &request);
+  /// Adds everything of the run to a builder; the order is the plan's.
+  void addAll(ProgramBuilder &builder, Program &program,
+              const RunRequest &request);
+  void addInputs(ProgramBuilder &builder, const RunRequest &request);
+  void addStep(ProgramBuilder &builder, Program &program, const Step &step);
+  void addTaps(ProgramBuilder &builder, Program &program, const Step &step);
+  void upload(Program &program);
+  void planProducts(const Program &program);
+  static constexpr std::size_t kAllCards = ~std::size_t(0);
+  /// Of one card, or of all.
+  void enqueue(Program &program, std::size_t card);
+  void enqueueAll(Program &program);
+  void enqueue(const Program &program, const Command &command);
+  void poison(const Variant &variant);
+  void checkFaults(const Program &program);
+
+  template <typename Element>
+  GlobalValue assembled(
+      const ShapeExpr &shape, const Layout &layout, std::int64_t tokens,
+      std::int64_t past,
+      const std::function<std::vector<Element>(const RankView &)> &read) const;
+  template <typename Element>
+  std::vector<Element> readLocal(const RankView &rank, Address at,
+                                 std::int64_t count, NumberType type) const;
+
+  const Plan &plan_;
+  DeviceOptions options_;
+  ElementTypes types_;
+  std::vector<std::unique_ptr<Card>> cards_; // before all that is on them
+  RunShape shape_;
+  std::vector<RankView> ranks_;
+  Groups groups_;
+  DeviceWeights weights_;
+  std::vector<SymmetricMemory> arenas_;     ///< by arena number
+  std::vector<DeviceMemory> tables_;        ///< by card
+  std::vector<DeviceMemory> faults_;        ///< by card
+  std::vector<CardStreams> streams_;        ///< by card
+  std::vector<std::unique_ptr<Gemm>> gemm_; ///< by card
+  std::vector<Tap> taps_;
+  std::unordered_map<const Step *, std::size_t> firstTap_;
+  const Program *ran_ = nullptr; ///< last
+  std::list<Program> programs_;  ///< most recently used first
+};
+
+} // namespace layline::runtime::cuda
+
+#endif // LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H

@@ -1,0 +1,449 @@
+// How device 'cuda' runs a variant.
+#include "devices/cuda/CudaDevice.h"
+#include "devices/cuda/HostNumbers.h"
+#include "devices/cuda/Steps.h"
+#include "plan/Error.h"
+#include "plan/PositionSource.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace layline::runtime::cuda {
+namespace {
+
+/// Graphs hold memory of the driver; a serving engine rounds its token counts
+/// to fewer than these.
+constexpr std::size_t kMaxPrograms = 64;
+
+std::string describe(const local::FaultRecord &record) {
+  switch (static_cast<local::Fault>(record.fault)) {
+  case local::Fault::TokenOutsideVocabulary:
+    return concat("token id ", record.value, " of row ", record.row,
+                  " is outside the vocabulary");
+  case local::Fault::ExpertOutsideCount:
+    return concat("expert id ", record.value, " of row ", record.row,
+                  " is outside the experts");
+  case local::Fault::RouterLogitNotANumber:
+    return concat("router logit ", record.value, " of row ", record.row,
+                  " is not a number");
+  case local::Fault::QuerySeesNoKey:
+    return concat("query row ", record.row, " at position ", record.value,
+                  " sees no key");
+  default:
+    return concat("an unknown fault ", record.fault);
+  }
+}
+
+} // namespace
+
+void CudaDevice::describeRun(const RunRequest &request) {
+  const Variant &variant = *request.variant;
+  shape_.variant = &variant;
+  shape_.tokens = request.tokens;
+  shape_.past = request.past;
+  shape_.inputOfBuffer = inputOfBuffers(variant);
+  shape_.largestOfInput.clear();
+  for (const std::vector<std::int64_t> &values : *request.inputs)
+    shape_.largestOfInput.push_back(
+        values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
+  // Offsets and sizes are for the plan's types: all of an arena grow alike.
+  shape_.arenaScale.assign(variant.arenas.size(), 1);
+  for (const Buffer &buffer : variant.buffers)
+    if (buffer.arena >= 0) {
+      std::int64_t &scale = shape_.arenaScale[buffer.arena];
+      scale = std::max(scale, types_.bytes(buffer) / dtypeBytes(buffer.dtype));
+    }
+  for (RankView &rank : ranks_)
+    rank.parts = plan_.parts(request.tokens, rank.coordinates);
+  listTaps(variant);
+}
+
+void CudaDevice::listTaps(const Variant &variant) {
+  taps_.clear();
+  firstTap_.clear();
+  if (!options_.taps)
+    return;
+  auto list = [&](const Step &step) {
+    if (step.names.empty())
+      return;
+    firstTap_[&step] = taps_.size();
+    std::size_t output = 0;
+    for (std::size_t a = 0; a < step.args.size(); ++a)
+      for (const Operand &operand : step.args[a])
+        if (step.info().args[a].isOutput) {
+          const std::string &name = step.names[output++];
+          if (!name.empty() && operand.of == Operand::Of::Buffer)
+            taps_.push_back({name, operand});
+        }
+  };
+  for (const Step &step : variant.steps) {
+    list(step);
+    for (const Step &inner : step.body)
+      list(inner);
+  }
+}
+
+// ---- Building
+// ----------------------------------------------------------------
+
+CudaDevice::Program &CudaDevice::programFor(const RunRequest &request) {
+  for (auto it = programs_.begin(); it != programs_.end(); ++it)
+    if (it->variant == request.variant && it->tokens == request.tokens) {
+      programs_.splice(programs_.begin(), programs_, it);
+      return programs_.front();
+    }
+  if (programs_.size() == kMaxPrograms)
+    programs_.pop_back();
+  programs_.emplace_front();
+  Program &program = programs_.front();
+  program.variant = request.variant;
+  program.tokens = request.tokens;
+  program.memory.resize(cards_.size());
+  program.graphs.resize(cards_.size());
+  try {
+    build(program, request);
+  } catch (...) {
+    programs_.pop_front();
+    throw;
+  }
+  return program;
+}
+
+void CudaDevice::build(Program &program, const RunRequest &request) {
+  for (std::size_t c = 0; c < cards_.size(); ++c)
+    program.memory[c].faults = faults_[c].address();
+  {
+    ProgramBuilder sizes(ranks_, cards_, groups_, program.memory);
+    addAll(sizes, program, request);
+  }
+  for (std::size_t c = 0; c < cards_.size(); ++c) {
+    ProgramMemory &memory = program.memory[c];
+    std::size_t scratch = 0;
+    for (std::size_t bytes : memory.scratchBytes)
+      scratch += bytes;
+    const Card &card = *cards_[c];
+    program.parameters.emplace_back(card, memory.parameterBytes,
+                                    "parameters of kernels");
+    program.staging.emplace_back(card, memory.parameterBytes,
+                                 "parameters of kernels");
+    program.scratch.emplace_back(card, scratch, "scratch memory");
+    program.taps.emplace_back(card, memory.tapBytes, "values that are kept");
+    memory.parameters = program.parameters[c].address();
+    memory.scratch = program.scratch[c].address();
+    memory.taps = program.taps[c].address();
+  }
+}
+
+void CudaDevice::addAll(ProgramBuilder &builder, Program &program,
+                        const RunRequest &request) {
+  program.tapPlaces.clear();
+  addInputs(builder, request);
+  const std::vector<Step> &steps = request.variant->steps;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    builder.begin(steps[s], s);
+    addStep(builder, program, steps[s]);
+  }
+}
+
+/// The ranks' parts of the inputs are read from the parameters' memory.
+void CudaDevice::addInputs(ProgramBuilder &builder, const RunRequest &request) {
+  const Variant &variant = *request.variant;
+  for (RankView &rank : ranks_) {
+    rank.inputs.assign(variant.buffers.size(), 0);
+    for (std::size_t b = 0; b < variant.buffers.size(); ++b) {
+      const Buffer &buffer = variant.buffers[b];
+      if (buffer.kind != Buffer::Class::Input)
+        continue;
+      Shape global = globalShape(buffer.shape, rank.environment());
+      Region region =
+          regionOf(plan_, global, buffer.layout, rank.environment());
+      const std::vector<std::int64_t> &values = (*request.inputs)[buffer.input];
+      std::vector<std::int64_t> part(
+          static_cast<std::size_t>(elements(runtime::shapeOf(region))));
+      forEachRun(global, region,
+                 [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+                   std::copy_n(&values[from], count, &part[to]);
+                 });
+      rank.inputs[b] =
+          reinterpret_cast<Address>(builder.table(rank.cardNumber, part));
+    }
+  }
+}
+
+void CudaDevice::addStep(ProgramBuilder &builder, Program &program,
+                         const Step &step) {
+  for (const Step &inner : step.body)
+    addStep(builder, program, inner);
+  if (StepFunction add = functionOf(step.kind)) {
+    try {
+      add(builder, step);
+    } catch (const Error &error) {
+      fail(error.status(), "step '", step.id, "' (", step.info().name,
+           step.name().empty() ? "" : ", ", step.name(), "): ", error.what());
+    }
+  }
+  addTaps(builder, program, step);
+}
+
+void CudaDevice::addTaps(ProgramBuilder &builder, Program &program,
+                         const Step &step) {
+  if (firstTap_.count(&step) == 0)
+    return;
+  std::size_t output = 0;
+  for (std::size_t a = 0; a < step.args.size(); ++a)
+    for (const Operand &operand : step.args[a]) {
+      if (!step.info().args[a].isOutput)
+        continue;
+      if (step.names[output++].empty() || operand.of != Operand::Of::Buffer)
+        continue;
+      std::vector<Address> places;
+      const Buffer &buffer = shape_.variant->buffers[operand.index];
+      for (const RankView &rank : ranks_) {
+        auto bytes = static_cast<std::size_t>(elements(rank.shape(operand)) *
+                                              types_.bytes(buffer));
+        places.push_back(builder.tap(rank, bytes));
+        builder.copy(rank, rank.address(operand.index), places.back(), bytes);
+      }
+      program.tapPlaces.push_back(std::move(places));
+    }
+}
+
+// ---- Running
+// -----------------------------------------------------------------
+
+/// What an engine may bring to other devices and this one would pass over.
+void CudaDevice::refuseHooks(const RunRequest &request) const {
+  const char *what = nullptr;
+  if (const Hooks *hooks = options_.hooks) {
+    if (hooks->gemm)
+      what = "an engine's own products";
+    else if (hooks->attention)
+      what = "an engine's own attention";
+    else if (hooks->memory())
+      what = "an engine's own memory";
+  }
+  if (request.trace)
+    what = "a trace";
+  if (what)
+    fail(LAYLINE_REFUSED_FEATURE, "device 'cuda' does not have ", what, " yet");
+}
+
+void CudaDevice::run(const RunRequest &request) {
+  refuseHooks(request);
+  describeRun(request);
+  ran_ = nullptr;
+  reserveCaches(request.past + request.tokens);
+  try {
+    Program &program = programFor(request);
+    ProgramBuilder builder(ranks_, cards_, groups_, program.memory);
+    addAll(builder, program, request);
+    for (std::size_t c = 0; c < cards_.size(); ++c) {
+      const std::vector<std::byte> &bytes = builder.bytes(c);
+      if (bytes.size() != program.parameters[c].bytes())
+        fail(LAYLINE_INTERNAL, "parameters of kernels are ", bytes.size(),
+             " bytes; the program was built for ",
+             program.parameters[c].bytes());
+      if (!bytes.empty())
+        std::memcpy(program.staging[c].data(), bytes.data(), bytes.size());
+    }
+    program.groups = builder.takeCommands();
+    upload(program);
+    if (options_.poison)
+      poison(*request.variant);
+    enqueueAll(program);
+    for (std::size_t c = 0; c < cards_.size(); ++c) {
+      cards_[c]->use();
+      check(driver().streamSynchronize(streams_[c].get(0)),
+            "cuStreamSynchronize", "a run on " + cards_[c]->name());
+    }
+    checkFaults(program);
+    ran_ = &program;
+  } catch (...) {
+    // Part of the run may be on its way, and reads what the next one writes.
+    for (std::size_t c = 0; c < cards_.size(); ++c)
+      for (std::size_t s = 0; s < streams_[c].size(); ++s)
+        driver().streamSynchronize(streams_[c].get(s));
+    taps_.clear();
+    for (std::size_t c = 0; c < plan_.caches.size(); ++c)
+      truncateCache(static_cast<int>(c), request.past);
+    throw;
+  }
+  for (const Step &step : request.variant->steps) {
+    auto appended = [&](const Step &of) {
+      if (of.kind == StepKind::CacheAppend)
+        truncateCache(of.arg("cache").index, request.past + request.tokens);
+    };
+    appended(step);
+    for (const Step &inner : step.body)
+      appended(inner);
+  }
+}
+
+void CudaDevice::upload(Program &program) {
+  for (std::size_t c = 0; c < cards_.size(); ++c) {
+    cards_[c]->use();
+    Stream stream = streams_[c].get(0);
+    std::string what = "a run on " + cards_[c]->name();
+    if (program.staging[c].bytes() > 0)
+      check(driver().copyToDevice(program.parameters[c].address(),
+                                  program.staging[c].data(),
+                                  program.staging[c].bytes(), stream),
+            "cuMemcpyHtoDAsync", what);
+    check(
+        driver().setBytes(faults_[c].address(), 0, faults_[c].bytes(), stream),
+        "cuMemsetD8Async", what);
+  }
+}
+
+/// All bits set is NaN in every type.
+void CudaDevice::poison(const Variant &variant) {
+  for (const RankView &rank : ranks_) {
+    rank.card->use();
+    for (const Buffer &buffer : variant.buffers)
+      if (buffer.arena >= 0) {
+        std::int64_t scale = shape_.arenaScale[buffer.arena];
+        check(driver().setBytes(rank.arenas[buffer.arena] +
+                                    static_cast<Address>(buffer.offset * scale),
+                                0xff,
+                                static_cast<std::size_t>(buffer.bytes * scale),
+                                streams_[rank.cardNumber].get(0)),
+              "cuMemsetD8Async", "buffer '" + buffer.id + "'");
+      }
+  }
+}
+
+void CudaDevice::planProducts(const Program &program) {
+  for (const CommandGroup &group : program.groups)
+    for (const Command &command : group.commands)
+      if (command.kind == Command::Kind::Product)
+        gemm_[command.card]->plan(command.product);
+}
+
+/// One graph a card. NCCL's calls of several cards must be made together, so
+/// that runs with them are enqueued call by call.
+void CudaDevice::enqueueAll(Program &program) {
+  program.usesNccl = false;
+  for (const CommandGroup &group : program.groups)
+    for (const Command &command : group.commands)
+      program.usesNccl |= command.kind == Command::Kind::Nccl;
+  planProducts(program);
+  for (std::size_t c = 0; c < cards_.size(); ++c)
+    streams_[c].reserveEvents(*cards_[c], program.variant->events.size());
+  if (program.usesNccl) {
+    for (std::size_t c = 0; c < cards_.size(); ++c) {
+      cards_[c]->use();
+      streams_[c].fork();
+    }
+    enqueue(program, kAllCards);
+    for (std::size_t c = 0; c < cards_.size(); ++c) {
+      cards_[c]->use();
+      streams_[c].join();
+    }
+    return;
+  }
+  for (std::size_t c = 0; c < cards_.size(); ++c)
+    if (!program.graphs[c].isCaptured())
+      program.graphs[c].capture(*cards_[c], streams_[c],
+                                [&] { enqueue(program, c); });
+  // Nothing between these may wait for a card: kernels of one wait for those of
+  // the others.
+  for (std::size_t c = 0; c < cards_.size(); ++c)
+    program.graphs[c].launch(*cards_[c], streams_[c].get(0));
+}
+
+void CudaDevice::enqueue(Program &program, std::size_t only) {
+  auto eachCard = [&](const auto &call) {
+    for (std::size_t c = 0; c < cards_.size(); ++c)
+      if (only == kAllCards || only == c) {
+        cards_[c]->use();
+        call(c);
+      }
+  };
+  for (const CommandGroup &group : program.groups) {
+    const Step &step = *group.step;
+    auto stream = static_cast<std::size_t>(step.stream);
+    eachCard([&](std::size_t c) {
+      for (int event : step.waits)
+        check(driver().streamWaitEvent(
+                  streams_[c].get(stream),
+                  streams_[c].event(static_cast<std::size_t>(event)), 0),
+              "cuStreamWaitEvent", "step '" + step.id + "'");
+    });
+    bool isInNccl = false;
+    for (const Command &command : group.commands) {
+      if (only != kAllCards && command.card != only)
+        continue;
+      bool isNccl = command.kind == Command::Kind::Nccl;
+      if (isNccl != isInNccl) {
+        checkNccl(isNccl ? nccl().groupStart() : nccl().groupEnd(),
+                  isNccl ? "ncclGroupStart" : "ncclGroupEnd",
+                  "step '" + step.id + "'");
+        isInNccl = isNccl;
+      }
+      enqueue(program, command);
+    }
+    if (isInNccl)
+      checkNccl(nccl().groupEnd(), "ncclGroupEnd", "step '" + step.id + "'");
+    eachCard([&](std::size_t c) {
+      for (int event : step.signals)
+        check(driver().eventRecord(
+                  streams_[c].event(static_cast<std::size_t>(event)),
+                  streams_[c].get(stream)),
+              "cuEventRecord", "step '" + step.id + "'");
+    });
+  }
+}
+
+void CudaDevice::enqueue(const Program &program, const Command &command) {
+  const Card &card = *cards_[command.card];
+  Stream stream = streams_[command.card].get(command.stream);
+  card.use();
+  switch (command.kind) {
+  case Command::Kind::Kernel:
+    launch(card, command.kernel,
+           program.parameters[command.card].address() + command.parameters,
+           stream);
+    return;
+  case Command::Kind::Product:
+    gemm_[command.card]->run(command.product, command.input, command.weight,
+                             command.output, stream, command.stream);
+    return;
+  case Command::Kind::Copy:
+    check(driver().copyOnDevice(command.output, command.input, command.bytes,
+                                stream),
+          "cuMemcpyDtoDAsync", "a copy on " + card.name());
+    return;
+  case Command::Kind::Nccl:
+    command.nccl(stream);
+    return;
+  }
+}
+
+/// What kernels wrote down that cannot go on; the run has ended on all cards.
+void CudaDevice::checkFaults(const Program &program) {
+  for (std::size_t c = 0; c < cards_.size(); ++c) {
+    kernels::SpinError wait{};
+    copyOut(*cards_[c], &wait, groups_.failure(c), sizeof wait,
+            "record of a rank that is late");
+    if (wait.kind != 0) {
+      groups_.reset();
+      fail(LAYLINE_RUN_FAILURE, "rank ", wait.rank, ", block ", wait.block,
+           ": member ", wait.flag, " of its group did not come to epoch ",
+           wait.epoch, "; it was seen at ", wait.seen);
+    }
+  }
+  for (std::size_t c = 0; c < cards_.size(); ++c) {
+    local::FaultRecord record;
+    copyOut(*cards_[c], &record, faults_[c].address(), sizeof record,
+            "record of a kernel's fault");
+    if (record.fault == 0)
+      continue;
+    const Step &step =
+        program.variant->steps[static_cast<std::size_t>(record.step)];
+    fail(LAYLINE_RUN_FAILURE, "step '", step.id, "' (", step.info().name,
+         step.name().empty() ? "" : ", ", step.name(), ") on rank ",
+         record.rank, ": ", describe(record));
+  }
+}
+
+} // namespace layline::runtime::cuda

@@ -1,0 +1,74 @@
+// How the ranks of each of a plan's groups reach one another, and what they
+// need for it.
+#ifndef LAYLINE_RUNTIME_DEVICES_CUDA_GROUPS_H
+#define LAYLINE_RUNTIME_DEVICES_CUDA_GROUPS_H
+
+#include "devices/cuda/Nccl.h"
+#include "devices/cuda/ProgramBuilder.h"
+#include "devices/cuda/SymmetricMemory.h"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace layline::runtime::cuda {
+
+enum class Reach : std::uint8_t {
+  OneCard, ///< every instance lies on one card: streams order all
+  Peers,   ///< the cards of an instance map one another's memory
+  Nccl     ///< they do not; every member has a card of its own
+};
+
+class Groups {
+public:
+  /// Sets the ranks' `members` and `instances`. Throws Error if a group's cards
+  /// do not reach one another and NCCL cannot do it either (it wants a card for
+  /// each rank), or is not there.
+  Groups(const Plan &plan, std::vector<RankView> &ranks,
+         const std::vector<std::unique_ptr<Card>> &cards);
+
+  Reach reach(int group) const {
+    return reach_[static_cast<std::size_t>(group)];
+  }
+  /// Of one rank: parameters of a meeting of this group's members.
+  local::BarrierParams barrier(ProgramBuilder &builder, const RankView &rank,
+                               int group) const;
+  NcclComm comm(const RankView &rank, int group) const;
+
+  /// Sets every flag and epoch to zero. No kernel may be running.
+  void reset();
+
+  /// What kernels that waited in vain wrote, by card.
+  Address failure(std::size_t card) const { return failures_[card].address(); }
+
+private:
+  struct Instance {
+    GroupInstance members;
+    SymmetricMemory flags;       ///< [members] words, then the epoch
+    std::vector<NcclComm> comms; ///< by member
+  };
+  Instance &instanceOf(const RankView &rank, int group);
+  const Instance &instanceOf(const RankView &rank, int group) const;
+  void connect(Instance &instance, Reach reach, const std::string &what);
+
+  std::vector<RankView> &ranks_;
+  std::vector<DeviceMemory> failures_; ///< by card
+  std::deque<Instance> instances_;     ///< addresses stay
+  std::vector<Reach> reach_;           ///< by group
+  Cleanup comms_;
+};
+
+/// Whether what the members show must be brought together by NCCL.
+bool needsNccl(const ProgramBuilder &builder, int group);
+/// A meeting of the members on every card; nothing where there is one card.
+void meet(ProgramBuilder &builder, int group);
+/// Brings every member's value into scratch memory of every rank; `sources`:
+/// [rank][member], where they lie before and then. `bytes(rank)`: of a rank's.
+void gatherByNccl(ProgramBuilder &builder, int group,
+                  std::vector<std::vector<Address>> &sources,
+                  const std::function<std::size_t(const RankView &)> &bytes);
+
+} // namespace layline::runtime::cuda
+
+#endif // LAYLINE_RUNTIME_DEVICES_CUDA_GROUPS_H

@@ -1,0 +1,79 @@
+#include "devices/cuda/RankView.h"
+
+#include "plan/Error.h"
+
+namespace layline::runtime::cuda {
+
+ElementTypes::ElementTypes(const Plan &plan, layline_precision precision)
+    : asPlanned_(precision == LAYLINE_PRECISION_BF16) {
+  if (precision == LAYLINE_PRECISION_F64)
+    fail(LAYLINE_REFUSED_FEATURE,
+         "device 'cuda' computes in float32; precision f64 is the cpu's");
+  if (asPlanned_ && plan.dtype != DType::BF16)
+    fail(LAYLINE_REFUSED_FEATURE, "the plan is of a model in ",
+         dtypeName(plan.dtype),
+         "; precision bf16 keeps values as the plan has them and needs a model "
+         "in bf16");
+}
+
+NumberType ElementTypes::of(DType dtype) const {
+  if (!asPlanned_)
+    return NumberType::F32;
+  switch (dtype) {
+  case DType::BF16:
+    return NumberType::BF16;
+  case DType::F16:
+    return NumberType::F16;
+  case DType::Fp8E4M3:
+    return NumberType::E4M3;
+  case DType::Fp8E5M2:
+    return NumberType::E5M2;
+  default:
+    return NumberType::F32;
+  }
+}
+
+Address RankView::address(int index) const {
+  const Buffer &buffer = run->variant->buffers[index];
+  if (buffer.kind == Buffer::Class::Input)
+    return inputs[index];
+  std::int64_t scale = run->arenaScale[buffer.arena];
+  std::int64_t count =
+      elements(localShape(buffer.shape, buffer.layout, environment()));
+  if (checkedMul(count, run->types->bytes(buffer), "size of a buffer") >
+      checkedMul(buffer.bytes, scale, "size of a buffer"))
+    fail(LAYLINE_RUN_FAILURE, "buffer '", buffer.id, "' holds ", count,
+         " elements for ", run->tokens, " tokens, more than its ", buffer.bytes,
+         " bytes of ", dtypeName(buffer.dtype));
+  return arenas[buffer.arena] + static_cast<Address>(buffer.offset * scale);
+}
+
+Numbers RankView::numbers(const Operand &operand) const {
+  Address at = 0;
+  NumberType type = NumberType::F32;
+  if (operand.of == Operand::Of::Weight) {
+    at = weights[operand.index];
+    type = run->types->of(operand.dtype);
+  } else {
+    at = address(operand.index);
+    type = run->types->of(run->variant->buffers[operand.index]);
+  }
+  return {reinterpret_cast<void *>(at), type};
+}
+
+Numbers RankView::cache(const Operand &operand) const {
+  return {caches[operand.index].memory.as<void>(),
+          run->types->of(run->plan->caches[operand.index].dtype)};
+}
+
+std::int64_t RankView::begin(const Operand &operand, std::size_t dim) const {
+  const DimLayout &layout = operand.layout.dims[dim];
+  if (!layout.isSplit())
+    return 0;
+  if (const Range &range = run->plan->ranges[layout.range];
+      !range.isContiguous())
+    fail(LAYLINE_INTERNAL, "range '", range.id, "' has no begin");
+  return parts[layout.range].begin * layout.unit;
+}
+
+} // namespace layline::runtime::cuda

@@ -1,0 +1,116 @@
+// One rank's operands on a card: where they lie, of which type they are, how
+// large they are for this run.
+#ifndef LAYLINE_RUNTIME_DEVICES_CUDA_RANKVIEW_H
+#define LAYLINE_RUNTIME_DEVICES_CUDA_RANKVIEW_H
+
+#include "devices/cuda/Card.h"
+#include "engine/GlobalValue.h"
+#include "kernels/local/LocalParams.h"
+#include "layline/runtime.h"
+#include "plan/Plan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace layline::runtime::cuda {
+
+using local::Numbers;
+using local::NumberType;
+
+/// How the plan's types are kept: in float32 throughout, or as the plan says.
+class ElementTypes {
+public:
+  /// Throws Error for a precision that the device does not have.
+  ElementTypes(const Plan &plan, layline_precision precision);
+
+  NumberType of(DType dtype) const;
+  /// Inside a fused step values are kept in float32: they would be registers.
+  NumberType of(const Buffer &buffer) const {
+    return buffer.kind == Buffer::Class::Register ? NumberType::F32
+                                                  : of(buffer.dtype);
+  }
+  /// Integers are kept in 64 bits.
+  std::int64_t bytes(const Buffer &buffer) const {
+    return isInteger(buffer.dtype) ? 8 : local::numberBytes(of(buffer));
+  }
+  bool areAsPlanned() const { return asPlanned_; }
+
+private:
+  bool asPlanned_ = false;
+};
+
+/// A cache of one rank; grows by doubling, keeps its rows.
+struct CacheRows {
+  DeviceMemory memory;
+  std::int64_t rows = 0, capacity = 0;
+  std::int64_t rowElements = 1, elementBytes = 4;
+};
+
+/// What all ranks have in common during a run.
+struct RunShape {
+  const Plan *plan = nullptr;
+  const Variant *variant = nullptr;
+  const ElementTypes *types = nullptr;
+  std::int64_t tokens = 0, past = 0;
+  std::vector<std::int64_t> arenaScale; ///< run bytes per plan byte, by arena
+  std::vector<int> inputOfBuffer;       ///< plan/PositionSource.h
+  std::vector<std::int64_t> largestOfInput;
+};
+
+/// The instance of a group that a rank is in: its ranks, by member.
+struct GroupInstance {
+  std::vector<std::int64_t> ranks;
+  std::size_t number = 0; ///< among all instances of all groups
+};
+
+struct RankView {
+  const RunShape *run = nullptr;
+  std::int64_t rank = 0;
+  Card *card = nullptr;
+  std::size_t cardNumber = 0; ///< among the device's cards
+  std::vector<std::int64_t> coordinates;
+  std::vector<Part> parts;           ///< by range, for this run's tokens
+  std::vector<Address> arenas;       ///< of this rank
+  std::vector<Address> inputs;       ///< by buffer, 64-bit integers
+  std::vector<Address> weights;      ///< by weight
+  std::vector<CacheRows> caches;     ///< by cache
+  std::vector<Address> halfTurns;    ///< by table: short, then long numbers
+  std::vector<std::int64_t> members; ///< by group
+  std::vector<const GroupInstance *> instances; ///< by group
+
+  Environment environment() const {
+    return {run->tokens, run->past, coordinates.data(), parts.data()};
+  }
+  Shape shape(const Operand &operand) const {
+    return localShape(operand.shape, operand.layout, environment());
+  }
+  /// Of a buffer; checks that the local value fits.
+  Address address(int buffer) const;
+  /// Of a buffer or a weight.
+  Numbers numbers(const Operand &operand) const;
+  std::int64_t *integers(const Operand &operand) const {
+    return reinterpret_cast<std::int64_t *>(address(operand.index));
+  }
+  Numbers cache(const Operand &operand) const;
+
+  /// Global index of the first item of this rank's part of a dimension that is
+  /// one run.
+  std::int64_t begin(const Operand &operand, std::size_t dim) const;
+  /// What this rank has of the dimension that the range of `dim` deals out, in
+  /// elements.
+  Items own(const DimLayout &dim) const {
+    return scaled(run->plan->ownItems(dim.range, environment()), dim.unit);
+  }
+};
+
+/// Product of all dimensions but the last, and the last.
+inline std::int64_t rowsOf(const Shape &shape) {
+  std::int64_t result = 1;
+  for (std::size_t i = 0; i + 1 < shape.size(); ++i)
+    result *= shape[i];
+  return result;
+}
+
+} // namespace layline::runtime::cuda
+
+#endif // LAYLINE_RUNTIME_DEVICES_CUDA_RANKVIEW_H
