@@ -210,6 +210,14 @@ unusable(run(WEIGHTS, RECORD, None, PLAN, "--save", none / "saved"), "--save int
 done = test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--precision", "bf16")
 test.refused(done, "a plan of a model in f32 in bf16", 1, "is of a model in f32", "bf16")
 
+# ---- Devices -----------------------------------------------------------------
+on = lambda device: test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--device", device)
+test.refused(on("nobody"), "a device of nobody", 1, "device 'nobody' is unknown; ", "'cpu' or 'cuda' is expected")
+done = on("cuda")
+# Where there is a GPU it runs: make gpu-test.
+if done.status != 0:
+    test.refused(done, "a GPU where there is none", 1, "no CUDA device: ")
+
 # A plan whose variants end below the tokens of the input.
 short = test.compile(MODEL / "config.json", test.out / "short", "--tp", 4, "--tokens", "2:8")
 for tokens in ("1", "9"):

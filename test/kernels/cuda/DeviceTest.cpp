@@ -1,0 +1,112 @@
+// Plans through device 'cuda': its kernels on the emulator, or on a card.
+#include "GoldenRun.h"
+#include "Gpu.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace layline::test;
+
+namespace {
+
+/// test/golden/README.md: of float32 runs.
+constexpr double kTolerance = 5e-6;
+
+struct Case {
+  const char *plan, *model;
+};
+
+} // namespace
+
+TEST_CASE("golden models, all ranks on one card", "[golden]") {
+  auto [plan, model] = GENERATE(
+      Case{"v1.0/llama-tp4", "llama"}, Case{"v1.0/phi3-tp2", "phi3"},
+      Case{"v1.0/qwen2-tp5", "qwen2"}, Case{"v1.0/qwen3_moe-tp3", "qwen3_moe"},
+      Case{"v1.1/llama-tp2-cp2", "llama"}, Case{"v1.1/qwen2-tp1-cp3", "qwen2"},
+      Case{"v1.1/qwen3_moe-tp3-cp2", "qwen3_moe"},
+      Case{"v1.2/gemma2-tp3", "gemma2"}, Case{"v1.2/gpt_neox-tp2", "gpt_neox"},
+      Case{"v1.2/gpt_oss-tp3", "gpt_oss"}, Case{"v1.2/olmo2-tp8", "olmo2"});
+  // Few rows, so that ranks without any are among them, and more than ranks.
+  auto tokens = GENERATE(2, 7);
+  CAPTURE(plan, tokens);
+  auto gpu = makeGpu();
+  {
+    GoldenRun run("cuda", plan, model);
+    run.run(0, tokens);
+    CHECK(error(run.logits(), run.recorded("logits", 0, tokens)) < kTolerance);
+  }
+  CHECK(gpu->fault().empty());
+  CHECK(gpu->liveCount() == 0);
+}
+
+TEST_CASE("a sequence in pieces, by graphs that are launched again",
+          "[golden]") {
+  auto gpu = makeGpu();
+  GoldenRun run("cuda", "v1.0/llama-tp4", "llama");
+  for (int time = 0; time < 2; ++time) {
+    run.setPast(0);
+    for (auto [begin, count] :
+         {std::pair(0, 5), std::pair(5, 1), std::pair(6, 1), std::pair(7, 5)}) {
+      CAPTURE(time, begin);
+      run.run(begin, count);
+      CHECK(error(run.logits(), run.recorded("logits", begin, count)) <
+            kTolerance);
+    }
+  }
+}
+
+TEST_CASE("every named value is that of device cpu", "[golden]") {
+  auto [plan, model] = GENERATE(Case{"v1.0/qwen3_moe-tp3", "qwen3_moe"},
+                                Case{"v1.2/gemma2-tp3", "gemma2"});
+  auto gpu = makeGpu();
+  GoldenRun cuda("cuda", plan, model, LAYLINE_PRECISION_F32, true);
+  GoldenRun cpu("cpu", plan, model, LAYLINE_PRECISION_F32, true);
+  cuda.run(0, 4);
+  cpu.run(0, 4);
+  REQUIRE(cuda.tapNames() == cpu.tapNames());
+  CHECK(cuda.tapNames().size() > 10);
+  for (const std::string &name : cuda.tapNames()) {
+    CAPTURE(name);
+    CHECK(error(cuda.tap(name), cpu.tap(name)) < kTolerance);
+  }
+}
+
+TEST_CASE("a model in bfloat16 is kept in it", "[golden]") {
+  // Device cpu emulates it by rounding at the same places; what differs is the
+  // rounding inside of fused steps and the order of sums: some units of 2^-8.
+  auto gpu = makeGpu();
+  GoldenRun cuda("cuda", "v1.0/llama-tp4", "llama", LAYLINE_PRECISION_BF16);
+  GoldenRun cpu("cpu", "v1.0/llama-tp4", "llama", LAYLINE_PRECISION_BF16);
+  cuda.run(0, 6);
+  cpu.run(0, 6);
+  double apart = error(cuda.logits(), cpu.logits());
+  CHECK(apart > 0);
+  CHECK(apart < 0.03);
+}
+
+TEST_CASE("what the device cannot do is told before anything runs") {
+  auto gpu = makeGpu();
+  CHECK_THROWS_WITH(GoldenRun("cuda", "v1.2/deepseek_v3-tp4", "deepseek_v3"),
+                    Catch::StartsWith("device 'cuda' cannot run step ") &&
+                        Catch::Contains("latent_attention") &&
+                        Catch::EndsWith("it has no kernel of this kind"));
+  CHECK_THROWS_WITH(
+      GoldenRun("cuda", "v1.0/llama-tp4", "llama", LAYLINE_PRECISION_F64),
+      "device 'cuda' computes in float32; precision f64 is the cpu's");
+  CHECK(gpu->liveCount() == 0);
+}
+
+TEST_CASE("wrong data is told with step and rank, and the engine goes on") {
+  auto gpu = makeGpu();
+  GoldenRun run("cuda", "v1.0/llama-tp4", "llama");
+  std::vector<std::int64_t> ids = {1, 1000000}, positions = {0, 1};
+  run.check(layline_input_bind(run.get(), "input_ids", ids.data(), 2));
+  run.check(layline_input_bind(run.get(), "positions", positions.data(), 2));
+  CHECK_THROWS_WITH(run.check(layline_run(run.get(), 2)),
+                    Catch::Contains("(embedding") &&
+                        Catch::Contains("token id 1000000 of row 1 is outside "
+                                        "the vocabulary"));
+  run.run(0, 3);
+  CHECK(error(run.logits(), run.recorded("logits", 0, 3)) < kTolerance);
+}

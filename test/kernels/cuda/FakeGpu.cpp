@@ -1,0 +1,181 @@
+#include "FakeGpu.h"
+
+#include "devices/cuda/Card.h"
+#include "devices/cuda/KernelImages.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace layline::test {
+
+FakeGpu *FakeGpu::current = nullptr;
+
+namespace {
+
+simt::Options optionsOf(const FakeCards &cards) {
+  simt::Options options = cards.emulator;
+  options.residentBlocks = 64;
+  return options;
+}
+
+const std::vector<KernelImage> &fakeImages() {
+  static const unsigned char image[] = {0};
+  static const std::vector<KernelImage> images = {{"emulated", image}};
+  return images;
+}
+
+} // namespace
+
+FakeGpu::FakeGpu(const FakeCards &cards)
+    : cards_(cards), machine_(cards.count, optionsOf(cards)),
+      driver_(fakeDriver()), blas_(fakeBlasLt()),
+      streamsOfCard_(static_cast<std::size_t>(cards.count)) {
+  current = this;
+  replaceDriver(&driver_);
+  replaceBlasLt(&blas_);
+  replaceKernelImages(&fakeImages());
+}
+
+FakeGpu::~FakeGpu() {
+  replaceDriver(nullptr);
+  replaceBlasLt(nullptr);
+  replaceKernelImages(nullptr);
+  current = nullptr;
+}
+
+std::vector<std::string> FakeGpu::callNames() const {
+  std::vector<std::string> names;
+  for (const Call &call : calls_)
+    names.push_back(call.name);
+  return names;
+}
+
+std::size_t FakeGpu::callsOf(const std::string &name) const {
+  return static_cast<std::size_t>(
+      std::count_if(calls_.begin(), calls_.end(),
+                    [&](const Call &call) { return call.name == name; }));
+}
+
+void FakeGpu::failAt(std::size_t number, Result result) {
+  failAfter_ = number;
+  failWith_ = result;
+}
+
+int FakeGpu::liveCount() const {
+  int count = 0;
+  for (const auto &[kind, number] : live_)
+    count += number;
+  return count;
+}
+
+Result FakeGpu::enter(const char *name, std::size_t bytes, bool canFail) {
+  calls_.push_back({name, bytes});
+  if (!canFail)
+    return kSuccess;
+  if (failAfter_ != ~std::size_t(0) && failAfter_-- == 0)
+    return failWith_;
+  auto found = failures_.find(name);
+  return found == failures_.end() ? kSuccess : found->second;
+}
+
+// ---- Memory
+// ------------------------------------------------------------------
+
+std::byte *FakeGpu::newMemory(int card, std::size_t bytes, bool isSymmetric) {
+  // Aligned as cuMemAlloc's.
+  constexpr std::size_t kAlignment = 256;
+  auto owned = std::make_unique<std::byte[]>(bytes + kAlignment);
+  std::memset(owned.get(), 0xff, bytes + kAlignment);
+  auto at = (reinterpret_cast<std::uintptr_t>(owned.get()) + kAlignment - 1) /
+            kAlignment * kAlignment;
+  auto *memory = reinterpret_cast<std::byte *>(at);
+  memory_[memory] = std::move(owned);
+  if (card >= 0)
+    machine_.registerMemory(card, memory, bytes,
+                            "memory " + std::to_string(nextHandle_++),
+                            isSymmetric);
+  return memory;
+}
+
+void FakeGpu::dropMemory(std::byte *memory) {
+  machine_.unregisterMemory(memory);
+  memory_.erase(memory);
+}
+
+// ---- Streams
+// -----------------------------------------------------------------
+
+void FakeGpu::submit(Stream stream, Work work) {
+  if (captured_ && stream)
+    captured_->push_back(std::move(work));
+  else
+    work();
+}
+
+void FakeGpu::runInStream(Stream stream, const char *what, Work work) {
+  if (!stream) { // the default stream: everything before it is done
+    synchronize();
+    work();
+    return;
+  }
+  submit(stream, [this, stream, what, work] {
+    StreamState state = streams_.at(stream);
+    machine_.launch(state.card, {what, {1}, {1}}, work, state.number);
+  });
+}
+
+void FakeGpu::launchKernel(const LaunchConfiguration &configuration,
+                           const std::string &kernel, Address parameters) {
+  SeenLaunch seen;
+  seen.kernel = kernel;
+  simt::Launch launch;
+  launch.kernel = kernel;
+  launch.grid = {configuration.gridX, configuration.gridY, configuration.gridZ};
+  launch.block = {configuration.blockX, configuration.blockY,
+                  configuration.blockZ};
+  for (int d = 0; d < 3; ++d) {
+    seen.grid[d] = d == 0   ? configuration.gridX
+                   : d == 1 ? configuration.gridY
+                            : configuration.gridZ;
+    seen.block[d] = d == 0   ? configuration.blockX
+                    : d == 1 ? configuration.blockY
+                             : configuration.blockZ;
+  }
+  for (unsigned a = 0; a < configuration.attributeCount; ++a) {
+    const LaunchAttribute &attribute = configuration.attributes[a];
+    switch (attribute.id) {
+    case LaunchAttributeId::Cooperative:
+      seen.cooperative = attribute.value.cooperative != 0;
+      break;
+    case LaunchAttributeId::ProgrammaticStreamSerialization:
+      seen.programmatic =
+          attribute.value.programmaticStreamSerializationAllowed != 0;
+      break;
+    case LaunchAttributeId::MemSyncDomain:
+      seen.remoteDomain = attribute.value.memSyncDomain == kMemSyncDomainRemote;
+      break;
+    }
+  }
+  launch.cooperative = seen.cooperative;
+  launch.programmatic = seen.programmatic;
+  launches_.push_back(seen);
+  KernelBody body = emulatedKernels().at(kernel);
+  Stream stream = configuration.stream;
+  submit(stream, [this, stream, launch, body, parameters] {
+    StreamState state = streams_.at(stream);
+    machine_.launch(
+        state.card, launch, [body, parameters] { body(parameters); },
+        state.number);
+  });
+}
+
+Result FakeGpu::synchronize() {
+  simt::Report report = machine_.run();
+  if (!report.ok() && emulatorError_.empty())
+    emulatorError_ = report.text;
+  // What a card says whose kernel did what it must not.
+  constexpr Result kErrorLaunchFailed = 719;
+  return report.ok() ? kSuccess : kErrorLaunchFailed;
+}
+
+} // namespace layline::test

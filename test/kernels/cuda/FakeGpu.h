@@ -1,0 +1,160 @@
+// A CUDA driver and cuBLASLt that need no GPU: cards are ranks of the emulator,
+// device memory is host memory that the emulator checks accesses to, kernels
+// are the same source compiled for the host. Every call is recorded and any can
+// be made to fail; what was acquired and not released is counted.
+#ifndef LAYLINE_TEST_KERNELS_CUDA_FAKEGPU_H
+#define LAYLINE_TEST_KERNELS_CUDA_FAKEGPU_H
+
+#include "devices/cuda/BlasLt.h"
+#include "devices/cuda/Driver.h"
+#include "devices/simt/Machine.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace layline::test {
+
+using namespace layline::runtime::cuda;
+
+struct FakeCards {
+  int count = 1;
+  int multiprocessors = 4;
+  bool multicast = false;
+  bool peers = true;
+  std::size_t granularity = 4096;
+  std::size_t multicastGranularity = 16384;
+  /// cuMulticastCreate refuses although the cards say that they can.
+  bool multicastRefused = false;
+  simt::Options emulator;
+};
+
+/// One call of the driver or cuBLASLt.
+struct Call {
+  std::string name;  ///< symbol
+  std::size_t bytes; ///< that were asked for; 0 if none
+};
+
+/// Everything of one launch that the driver was told.
+struct SeenLaunch {
+  std::string kernel;
+  unsigned grid[3], block[3];
+  bool cooperative = false, programmatic = false, remoteDomain = false;
+};
+
+class FakeGpu {
+public:
+  /// Puts itself in the place of the driver and of cuBLASLt until it is
+  /// destroyed. There may be one at a time.
+  explicit FakeGpu(const FakeCards &cards = {});
+  ~FakeGpu();
+  FakeGpu(const FakeGpu &) = delete;
+  FakeGpu &operator=(const FakeGpu &) = delete;
+
+  const std::vector<Call> &calls() const { return calls_; }
+  std::vector<std::string> callNames() const;
+  std::size_t callsOf(const std::string &name) const;
+  void forgetCalls() { calls_.clear(); }
+  const std::vector<SeenLaunch> &launches() const { return launches_; }
+
+  /// The `number`-th call from now on, from 0, of those that can fail returns
+  /// `result`. Calls that release always succeed, as the driver's do.
+  void failAt(std::size_t number, Result result);
+  void failOn(const std::string &name, Result result) {
+    failures_[name] = result;
+  }
+  /// What was created, mapped or bound and not given back, by kind.
+  const std::map<std::string, int> &live() const { return live_; }
+  int liveCount() const;
+
+  /// First failure of the emulator, "" if all went well.
+  const std::string &emulatorError() const { return emulatorError_; }
+
+private:
+  friend struct FakeCalls; // the functions of the tables
+
+  struct StreamState {
+    int card = 0, number = 0;
+  };
+  struct EventState {
+    int emulated = -1, card = 0;
+  };
+  struct Mapping {
+    std::size_t bytes = 0;
+    std::uint64_t allocation = 0;
+    bool isAccessible = false;
+  };
+  struct AllocationState {
+    int card = 0;
+    std::size_t bytes = 0;
+    int references = 1;
+    bool isMulticast = false;
+    std::vector<std::uint64_t> bound; ///< allocations
+    std::size_t devices = 0;          ///< that a multicast range expects
+    std::vector<int> added;
+    std::byte *memory = nullptr;
+  };
+  using Work = std::function<void()>;
+
+  static FakeGpu *current;
+
+  Result enter(const char *name, std::size_t bytes = 0, bool canFail = true);
+  void acquired(const char *kind) { ++live_[kind]; }
+  void released(const char *kind) { --live_[kind]; }
+  std::byte *newMemory(int card, std::size_t bytes, bool isSymmetric);
+  void dropMemory(std::byte *memory);
+
+  /// Into the graph that is being captured, or into the stream.
+  void submit(Stream stream, Work work);
+  /// One thread of the emulator runs it, in the stream's order.
+  void runInStream(Stream stream, const char *what, Work work);
+  void launchKernel(const LaunchConfiguration &configuration,
+                    const std::string &kernel, Address parameters);
+  Result synchronize();
+
+  FakeCards cards_;
+  simt::Machine machine_;
+  Driver driver_;
+  BlasLt blas_;
+  std::vector<Call> calls_;
+  std::vector<SeenLaunch> launches_;
+  std::map<std::string, Result> failures_;
+  std::size_t failAfter_ = ~std::size_t(0);
+  Result failWith_ = 0;
+  std::map<std::string, int> live_;
+  std::string emulatorError_;
+  int currentCard_ = 0;
+  std::map<std::byte *, std::unique_ptr<std::byte[]>> memory_;
+  std::map<Address, std::size_t> reserved_;
+  std::map<Address, Mapping> mapped_;
+  std::map<std::uint64_t, AllocationState> allocations_;
+  std::uint64_t nextHandle_ = 1;
+  std::map<Stream, StreamState> streams_;
+  std::map<Event, EventState> events_;
+  std::map<KernelFunction, std::string> functions_;
+  std::vector<int> streamsOfCard_;
+  std::vector<Work> *captured_ = nullptr;
+  std::map<Graph, std::vector<Work>> graphs_;
+  std::map<GraphExec, std::vector<Work>> executables_;
+};
+
+/// The kernels that the fake driver finds in every image, by symbol.
+using KernelBody = std::function<void(Address parameters)>;
+const std::map<std::string, KernelBody> &emulatedKernels();
+
+/// The tables, over the FakeGpu that there is.
+Driver fakeDriver();
+BlasLt fakeBlasLt();
+
+// What the table of cuBLASLt does to it.
+bool enterBlas(const char *name, BlasStatus &status);
+void acquiredByBlas(const char *kind);
+void releasedByBlas(const char *kind, const char *name);
+void runProduct(Stream stream, std::function<void()> work);
+
+} // namespace layline::test
+
+#endif // LAYLINE_TEST_KERNELS_CUDA_FAKEGPU_H
