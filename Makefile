@@ -8,10 +8,10 @@ export LAYLINE_BUILD_DIR
 export ASAN_OPTIONS ?= detect_container_overflow=0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo generate test bench docs format clean
+.PHONY: help setup configure build demo generate test bench gpu-test gpu-bench docs format clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 	@echo "  PRESET=default|debug|sanitize, LAYLINE_BUILD_DIR=$(BUILD), JOBS=$(JOBS)"
 
 setup: ## Install the Debian packages that are missing
@@ -36,6 +36,15 @@ test: build ## Build everything and run all tests
 
 bench: configure ## Measure compile time and the runtime's overhead
 	cmake --build $(BUILD) -j $(JOBS) --target run-benchmarks
+
+gpu-test: configure ## Test the kernels and golden models on this machine's GPUs
+	cmake --build $(BUILD) -j $(JOBS) --target layline-gpu-tests
+	$(BUILD)/bin/layline-gpu-tests
+
+gpu-bench: configure ## Time kernels on this machine's GPUs: a table for layline calibrate
+	cmake --build $(BUILD) -j $(JOBS) --target layline-gpu-bench
+	$(BUILD)/bin/layline-gpu-bench > $(BUILD)/gpu-bench.csv
+	@echo "$(BUILD)/gpu-bench.csv: read it with $(BUILD)/bin/layline calibrate"
 
 docs: configure ## Regenerate docs/generated from the .td files
 	cmake --build $(BUILD) -j $(JOBS) --target layline-docs
