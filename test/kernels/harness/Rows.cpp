@@ -20,14 +20,35 @@ RowCase caseOf(const Variant &variant, const Problem &problem,
   return result;
 }
 
+/// Numbers that are nearly normal, mean 0 and deviation 1: the sum of four
+/// uniform ones. std::normal_distribution took 40 % of the tests' time.
+class NearlyNormal {
+public:
+  explicit NearlyNormal(std::uint32_t salt) : state_(salt) {}
+  float operator()() {
+    // splitmix64 (Steele, Lea, Flood 2014).
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    x ^= x >> 31;
+    std::uint64_t sum =
+        (x & 0xffff) + (x >> 16 & 0xffff) + (x >> 32 & 0xffff) + (x >> 48);
+    // Four of variance 2^32 / 12 about 2^15 each.
+    constexpr float kDeviation = 37837.2F; // 2^16 / sqrt(3)
+    return (static_cast<float>(sum) - 131070.0F) / kDeviation;
+  }
+
+private:
+  std::uint64_t state_;
+};
+
 template <typename T>
 RowInputs<T> makeInputs(const RowCase &rowCase, std::uint32_t salt) {
-  std::mt19937 random(salt);
-  std::normal_distribution<float> normal;
+  NearlyNormal normal(salt);
   auto draw = [&](std::int64_t count, float mean, float deviation) {
     std::vector<T> values(static_cast<std::size_t>(count));
     for (T &value : values)
-      value = from_float<T>(mean + deviation * normal(random));
+      value = from_float<T>(mean + deviation * normal());
     return values;
   };
   const Problem &problem = rowCase.problem;
