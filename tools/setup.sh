@@ -10,6 +10,8 @@ libraries=(nlohmann-json3-dev   # JSON: configurations, plans
            libcli11-dev         # command lines
            libvalijson-dev      # the plan's JSON Schema
            libboost-graph-dev   # minimum cuts
+           zlib1g-dev           # traces: compressed ones
+           libsqlite3-dev       # traces: exports of Nsight Systems
            libopenblas-dev      # GEMM of the cpu device
            libopenmpi-dev openmpi-bin) # ranks as processes
 tests=(catch2

@@ -1,0 +1,31 @@
+//===- MappingParts.h - what a mapping is made by ---------------*- C++ -*-===//
+#ifndef LAYLINE_LIB_TRACE_MAPPINGPARTS_H
+#define LAYLINE_LIB_TRACE_MAPPINGPARTS_H
+
+#include "Alignment.h"
+#include "layline/Trace/Mapping.h"
+
+namespace layline::trace {
+
+/// Cuts the aligned events into passes, with batches and rows.
+void findPasses(Mapping &mapping, const std::vector<Place> &places);
+
+/// Gives events that only prepare or move something to a step nearby. All
+/// others have their places.
+void placeAuxiliary(Mapping &mapping);
+
+/// Steps without kernels, and which of the layers' numbers are sure.
+void findMissing(Mapping &mapping, const std::vector<Place> &places);
+
+/// Reasons and certainties of what does steps.
+void findReasons(Mapping &mapping);
+
+/// What is not as expected.
+void findDeviations(Mapping &mapping);
+
+/// "q_proj" of "layer.3.q_proj"; other places as they are.
+std::string placeInLayer(const ExpectedStep &step);
+
+} // namespace layline::trace
+
+#endif // LAYLINE_LIB_TRACE_MAPPINGPARTS_H
