@@ -36,7 +36,7 @@ def compile_with(*arguments):
 
 
 wrong([])
-wrong(["compil", CONFIG], "found 'compil'", "expected compile, verify, run, inspect, coverage, calibrate, sweep or kv")
+wrong(["compil", CONFIG], "found 'compil'", "expected compile, verify, run, inspect, coverage, calibrate, sweep, kv or trace")
 wrong(["Compile"], "found 'Compile'", "expected")
 wrong(["--bogus"], "bogus")
 wrong(["compile"], "CONFIG", "required")

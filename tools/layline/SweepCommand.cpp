@@ -40,26 +40,16 @@ static std::string shortName(const std::string &config) {
              : path.stem().string();
 }
 
-/// A field of a CSV line (RFC 4180).
-static std::string quote(const std::string &text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos)
-    return text;
-  std::string quoted = "\"";
-  for (char c : text)
-    quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 static std::string printCsv(const std::vector<SweepRow> &rows) {
   std::ostringstream os;
   os << "config,model_type,template,target,tp,tokens,refusal,weight_bytes,"
         "replicated_bytes,today_us,unfused_us,chosen_us,products_us,confidence,"
         "sites,sites_by_rows,collectives,launches\n";
   for (const SweepRow &row : rows) {
-    os << quote(row.config) << ',' << row.modelType << ',' << row.blockTemplate
-       << ',' << row.target << ',' << row.tp << ',' << row.tokens << ','
-       << quote(row.refusal) << ',' << row.weightBytes << ','
-       << row.replicatedBytes << ',';
+    os << quoteCsv(row.config) << ',' << row.modelType << ','
+       << row.blockTemplate << ',' << row.target << ',' << row.tp << ','
+       << row.tokens << ',' << quoteCsv(row.refusal) << ',' << row.weightBytes
+       << ',' << row.replicatedBytes << ',';
     if (row.refusal.empty())
       os << format("%.2f", row.today) << ',' << format("%.2f", row.unfused)
          << ',' << format("%.2f", row.chosen) << ','

@@ -48,6 +48,15 @@ std::string layline::tool::formatBytes(int64_t bytes) {
   return text;
 }
 
+std::string layline::tool::quoteCsv(const std::string &text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos)
+    return text;
+  std::string quoted = "\"";
+  for (char c : text)
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
 std::string layline::tool::formatError(double error) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.2e", error);

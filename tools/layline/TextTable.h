@@ -28,6 +28,8 @@ private:
 std::string formatBytes(int64_t bytes);
 /// "80GiB", "80 GB", "8.5e10": a number of bytes, or nothing.
 std::optional<int64_t> parseBytes(const std::string &text);
+/// A field of a CSV line (RFC 4180).
+std::string quoteCsv(const std::string &text);
 /// Three digits and an exponent: "1.32e-15".
 std::string formatError(double error);
 

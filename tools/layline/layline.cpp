@@ -39,7 +39,7 @@ static std::string explain(const CLI::App *app, const CLI::Error &error) {
       error.get_name() == "RequiredError")
     return "command: found '" + app->remaining().front() +
            "', expected compile, verify, run, inspect, coverage, "
-           "calibrate, sweep or kv\n";
+           "calibrate, sweep, kv or trace\n";
   return CLI::FailureMessage::simple(app, error);
 }
 
@@ -67,6 +67,7 @@ int main(int argc, char **argv) {
   layline::tool::addCalibrateCommand(app, exitCode);
   layline::tool::addSweepCommand(app, exitCode);
   layline::tool::addKVCommand(app, exitCode);
+  layline::tool::addTraceCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
