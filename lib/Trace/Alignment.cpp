@@ -10,13 +10,16 @@ namespace {
 // Costs are in units of one step that surely has a kernel and has none. A
 // kernel that has no place costs a little more than that, so that a step and a
 // kernel are rather joined than both left over, but only where the kind is
-// right at all. A layer has ten such steps: to leave one out costs less than to
-// miss them one by one, and more than a few lost kernels.
+// right at all. A layer has ten such steps: to leave one out at once costs less
+// than to miss them one by one, and more than several lost kernels. A recording
+// may well begin or end inside a pass; that one pass breaks off and another
+// begins inside is stranger than layers left out.
 constexpr float kExtra = 1.2f;
 constexpr float kUnknown = 0.3f;
 constexpr float kAuxiliary = 0.02f;
-constexpr float kJump = 5;
-constexpr float kCutBegin = 4, kCutEnd = 4;
+constexpr float kJump = 8;
+constexpr float kRecordingCut = 3;
+constexpr float kPassCut = 6;
 constexpr float kNewPass = 0.5f;
 constexpr float kSizesDiffer = 0.8f, kSizesFit = -0.2f;
 constexpr float kNever = std::numeric_limits<float>::infinity();
@@ -94,14 +97,14 @@ private:
   uint32_t findBest() const {
     Best best;
     for (uint32_t s = 0; s < states.size(); ++s)
-      best.take(costs[s] + cutAtEnd(s), s);
+      best.take(costs[s] + cutAtEnd(s, kRecordingCut), s);
     best.take(costs[start], start);
     return best.state;
   }
   /// What a pass costs that ends behind a state.
-  float cutAtEnd(uint32_t s) const {
+  float cutAtEnd(uint32_t s, float most) const {
     const State &state = states[s];
-    return std::min(ends[state.program] - state.before - state.weight, kCutEnd);
+    return std::min(ends[state.program] - state.before - state.weight, most);
   }
 
   void advance(size_t event) {
@@ -159,8 +162,7 @@ private:
     Best ended;
     for (uint32_t s = 0; s < states.size(); ++s)
       if (costs[s] < kNever)
-        ended.take(costs[s] + cutAtEnd(s) + kNewPass, s);
-    ended.take(costs[start], start);
+        ended.take(costs[s] + cutAtEnd(s, kPassCut) + kNewPass, s);
     const HostOperator *op = trace.operatorOf(trace.events[event]);
     for (size_t number = 0; number < programs.size(); ++number) {
       const std::vector<Cover> &own =
@@ -217,7 +219,9 @@ private:
     const Best &any = anyBefore[cover.first];
     take(byStep.cost + before + cost, byStep.state, Move::Next);
     take(any.cost + kJump + cost, any.state, Move::Jump);
-    take(ended.cost + std::min(before, kCutBegin) + cost, ended.state,
+    take(ended.cost + std::min(before, kPassCut) + cost, ended.state,
+         Move::Begin);
+    take(costs[start] + std::min(before, kRecordingCut) + cost, start,
          Move::Begin);
   }
 

@@ -103,8 +103,10 @@ public:
   }
   bool parse_error(size_t position, const std::string &token,
                    const nlohmann::detail::exception &error) override {
-    bool atEnd = std::string_view(error.what()).find("end of input") !=
-                 std::string_view::npos;
+    std::string_view what = error.what();
+    bool atEnd =
+        what.find("unexpected end of input") != std::string_view::npos ||
+        what.find("missing closing quote") != std::string_view::npos;
     throw TraceError(
         file + ": byte " + std::to_string(position) + " of its text: found " +
         (atEnd ? "the end of the file"

@@ -98,7 +98,7 @@ private:
     case Work::Experts:
       add(Family::MoeGemm, i, i, 0);
       add(Family::MoePermute, i, i, 0);
-      add(Family::Router, i, i, 0.1f);
+      add(Family::MoeFinalize, i, i, 0.1f);
       add(Family::Gemm, i, i, 0.5f);
       break;
     case Work::Add:
@@ -148,8 +148,11 @@ private:
 
   void addProducts(int32_t i) {
     int32_t last = i;
+    // One kernel for all is usual: where nothing else tells, it is that.
+    float apart =
+        at(i).siblings >= 0 && at(i - 1).siblings == at(i).siblings ? 0.01f : 0;
     for (;; ++last) {
-      add(Family::Gemm, i, last, 0);
+      add(Family::Gemm, i, last, apart);
       if (at(i).siblings < 0 || !isWork(last + 1, Work::Product) ||
           at(last + 1).siblings != at(i).siblings)
         break;

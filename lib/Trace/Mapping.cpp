@@ -145,6 +145,7 @@ Mapping layline::trace::mapTrace(const DeviceTrace &trace,
   findPasses(mapping, places);
   findMissing(mapping, places);
   placeAuxiliary(mapping);
+  compareLayers(mapping);
   findReasons(mapping);
   findDeviations(mapping);
   return mapping;

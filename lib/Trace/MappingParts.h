@@ -14,6 +14,10 @@ void findPasses(Mapping &mapping, const std::vector<Place> &places);
 /// others have their places.
 void placeAuxiliary(Mapping &mapping);
 
+/// Moves those of a layer that a lost kernel has given another neighbour to
+/// where the same event stands in the other layers.
+void compareLayers(Mapping &mapping);
+
 /// Steps without kernels, and which of the layers' numbers are sure.
 void findMissing(Mapping &mapping, const std::vector<Place> &places);
 

@@ -192,10 +192,12 @@ private:
     }
     int32_t target = behind.first;
     // Rows are quantised for what multiplies or sends them, not for what
-    // stores or chooses; a router's logits are made before the rows of the
-    // experts are padded.
-    bool forExperts = made.module == "router" && made.work == Work::Product &&
-                      reads.work == Work::Router;
+    // stores or chooses. What is padded or copied at a router are the rows of
+    // the experts: the router reads a product's own result.
+    bool forExperts =
+        reads.work == Work::Router &&
+        (family == Family::Fill || family == Family::Copy ||
+         family == Family::Quantize || family == Family::MemcpyDtoD);
     if (family == Family::Quantize || forExperts)
       target = findReader(pass, target, forExperts);
     put(i, pass, target, Reason::ReadNext, Certainty::Medium);

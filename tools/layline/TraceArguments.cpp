@@ -204,6 +204,11 @@ std::string layline::tool::formatShare(int64_t part, int64_t whole) {
 
 std::string layline::tool::shortenKernel(const std::string &name) {
   std::string normal = trace::normaliseName(name), text;
+  // Templates that are chosen by a condition name that first.
+  if (size_t chosen = normal.find("::type ");
+      normal.compare(0, 14, "std::enable_if") == 0 &&
+      chosen != std::string::npos)
+    normal.erase(0, chosen + 7);
   int depth = 0;
   for (size_t i = 0; i < normal.size(); ++i) {
     if (normal.compare(i, 21, "(anonymous namespace)") == 0) {

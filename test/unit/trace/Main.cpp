@@ -1,0 +1,3 @@
+//===- Main.cpp - tests of traces -----------------------------------------===//
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
