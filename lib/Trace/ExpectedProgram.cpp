@@ -250,8 +250,10 @@ private:
           localShape(weight.shape, weight.layout, environment);
       own.outFeatures = shape[0];
       own.inFeatures = shape[1];
-      // Products of one value in one part of a layer are one kernel's work.
-      if (input && input->of == runtime::Operand::Of::Buffer)
+      // Products of one value in one part of a layer are one kernel's work;
+      // those of an indexer are far apart.
+      if (input && input->of == runtime::Operand::Of::Buffer &&
+          own.module != "indexer")
         own.siblings =
             siblingGroups
                 .try_emplace({input->index, own.module}, siblingGroups.size())
