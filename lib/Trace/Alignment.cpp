@@ -22,6 +22,8 @@ constexpr float kRecordingCut = 3;
 constexpr float kPassCut = 6;
 constexpr float kNewPass = 0.5f;
 constexpr float kSizesDiffer = 0.8f, kSizesFit = -0.2f;
+// Variants may launch the same kernels: then the batch tells them apart.
+constexpr float kOtherBatch = 0.1f;
 constexpr float kNever = std::numeric_limits<float>::infinity();
 
 /// How a state was reached, in 32 bits.
@@ -63,6 +65,11 @@ public:
     start = static_cast<uint32_t>(states.size());
     costs.assign(states.size() + 1, kNever);
     costs[start] = 0;
+    for (const Annotation &annotation : trace.annotations)
+      if (std::optional<BatchComposition> batch = parseBatch(annotation.text))
+        batches.push_back({annotation.start,
+                           annotation.start + annotation.duration,
+                           batch->tokens(), annotation.onDevice});
     // Paths through the states have become one within a pass; two of them are
     // always kept.
     mostRows = std::max(3 * longest, (size_t(1) << 24) / (states.size() + 1));
@@ -82,6 +89,10 @@ private:
     int32_t program;
     float before; ///< weight of the steps in front of it
     float weight;
+  };
+  struct Batch {
+    int64_t start, end, tokens;
+    bool onDevice;
   };
   struct Best {
     float cost = kNever;
@@ -157,6 +168,24 @@ private:
     return programs[state.program].steps[s - offsets[state.program]];
   }
 
+  /// Tokens of the batch that an event was launched or ran in; -1: not known.
+  /// Annotations are in order of start and hardly nested.
+  int64_t tokensAt(const DeviceEvent &event) const {
+    constexpr int kDeepest = 8;
+    for (bool onDevice : {false, true}) {
+      int64_t time = onDevice ? event.start : event.launch;
+      auto behind = std::upper_bound(
+          batches.begin(), batches.end(), time,
+          [](int64_t at, const Batch &batch) { return at < batch.start; });
+      for (int i = 0; i < kDeepest && behind != batches.begin(); ++i) {
+        --behind;
+        if (behind->onDevice == onDevice && time <= behind->end)
+          return behind->tokens;
+      }
+    }
+    return -1;
+  }
+
   void move(size_t event, Family family, Row &row) {
     // The cheapest end of the pass before.
     Best ended;
@@ -164,14 +193,17 @@ private:
       if (costs[s] < kNever)
         ended.take(costs[s] + cutAtEnd(s, kPassCut) + kNewPass, s);
     const HostOperator *op = trace.operatorOf(trace.events[event]);
+    int64_t tokens = batches.empty() ? -1 : tokensAt(trace.events[event]);
     for (size_t number = 0; number < programs.size(); ++number) {
       const std::vector<Cover> &own =
           covers[number][static_cast<size_t>(family)];
       if (own.empty())
         continue;
       findBefore(static_cast<uint32_t>(number));
+      bool isOther = tokens >= 0 && (tokens < programs[number].minTokens ||
+                                     tokens > programs[number].maxTokens);
       for (const Cover &cover : own)
-        tryCover(number, cover, op, ended, row);
+        tryCover(number, cover, op, ended, isOther ? kOtherBatch : 0, row);
     }
   }
 
@@ -192,7 +224,7 @@ private:
   }
 
   void tryCover(size_t number, const Cover &cover, const HostOperator *op,
-                const Best &ended, Row &row) {
+                const Best &ended, float begins, Row &row) {
     float before = states[offsets[number] + cover.first].before;
     uint32_t target = offsets[number] + cover.last;
     float cost = cover.cost;
@@ -219,9 +251,9 @@ private:
     const Best &any = anyBefore[cover.first];
     take(byStep.cost + before + cost, byStep.state, Move::Next);
     take(any.cost + kJump + cost, any.state, Move::Jump);
-    take(ended.cost + std::min(before, kPassCut) + cost, ended.state,
+    take(ended.cost + std::min(before, kPassCut) + cost + begins, ended.state,
          Move::Begin);
-    take(costs[start] + std::min(before, kRecordingCut) + cost, start,
+    take(costs[start] + std::min(before, kRecordingCut) + cost + begins, start,
          Move::Begin);
   }
 
@@ -288,6 +320,7 @@ private:
   std::vector<uint32_t> offsets; ///< of the programs' first states
   std::vector<float> ends;       ///< weight of all steps
   std::vector<std::vector<std::vector<Cover>>> covers;
+  std::vector<Batch> batches;
   uint32_t start = 0; ///< the state before any step
   std::vector<float> costs, next;
   std::vector<Best> nextBefore, anyBefore;

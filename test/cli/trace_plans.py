@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Recordings written from plans: every kernel must come back to its own step.
 
-Two passes of each plan, with random times, no link to the host and no sizes, in
+Two passes of each plan, with random times, no link to the host and no sizes, but
+the batch in an annotation, which tells variants apart that launch the same, in
 two styles: "apart", a kernel for each step, in the plan's order; and "engine",
 where one kernel does what engines do in one: the products of one value, the
 rotation of queries and keys, the store of keys and values, the sum with the
@@ -141,9 +142,9 @@ def engine(steps, rng):
         i += 1
 
 
-def record(path, steps, style, rng):
+def record(path, tokens, steps, style, rng):
     """Writes two passes; gives the steps of each event, None where any will do."""
-    events, known, now = [], [], 1000.0
+    events, annotations, known, now = [], [], [], 1000.0
 
     def add(name, ids):
         nonlocal now
@@ -157,6 +158,7 @@ def record(path, steps, style, rng):
 
     for _ in range(2):
         now += 5000
+        begin = now
         for _ in range(3):
             add("Memcpy HtoD (Pinned -> Device)", [])
         for name, ids, _ in style(steps, rng):
@@ -167,7 +169,10 @@ def record(path, steps, style, rng):
             if staged:
                 add(COPY, ids)
         add("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<ArgMaxOps>>(int)", [])
-    path.write_text(json.dumps({"traceEvents": events}))
+        annotations.append({"ph": "X", "cat": "gpu_user_annotation", "ts": round(begin, 3),
+                            "name": f"execute_context_1({tokens})_generation_0(0)",
+                            "dur": round(now - begin, 3), "args": {}})
+    path.write_text(json.dumps({"traceEvents": events + annotations}))
     return known
 
 
@@ -184,7 +189,7 @@ def check(case):
         for style in (apart, engine):
             rng = random.Random(f"{name} {variant['id']} {style.__name__}")
             path = plan / f"{variant['id']}-{style.__name__}.json"
-            known = record(path, steps, style, rng)
+            known = record(path, variant["tokens"]["max"], steps, style, rng)
             run = test.run("trace", "map", path, "--plan", plan, "--json", "-")
             if not test.expect(run.status == 0, f"{name}, {style.__name__}", run):
                 continue
