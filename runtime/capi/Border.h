@@ -17,6 +17,7 @@ struct layline_engine {
       : engine(device, options, std::move(transport)) {}
   layline::runtime::Engine engine;
   mutable std::string error;
+  mutable std::string kernels; ///< what layline_run_kernels gave
 };
 
 namespace layline::runtime {

@@ -1,6 +1,8 @@
 // A run and what comes out: outputs and taps.
 #include "capi/Border.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 using namespace layline::runtime;
@@ -37,6 +39,21 @@ layline_status layline_output_read_rows(layline_engine *engine, const char *id,
     notNull(id);
     copyOut(engine->engine.readOutput(id, Part{first, rows}),
             concat("output '", id, "'"), dtype, data, count);
+  });
+}
+
+layline_status layline_run_kernels(const layline_engine *engine,
+                                   const char **json) {
+  return with(engine, [&] {
+    notNull(json);
+    auto list = nlohmann::ordered_json::array();
+    for (const KernelUse &use : engine->engine.kernelUses())
+      list.push_back({{"step", use.step},
+                      {"kernel", use.kernel},
+                      {"reason", use.reason},
+                      {"steps", use.steps}});
+    engine->kernels = list.dump();
+    *json = engine->kernels.c_str();
   });
 }
 

@@ -33,6 +33,15 @@ struct Tap {
   Operand operand;
 };
 
+/// Steps of a run that ran as the same kernel, on each rank once.
+struct KernelUse {
+  std::string step;   ///< kinds: "reduce_scatter+add+norm+all_gather"
+  std::string kernel; ///< of the catalogue; empty: the cpu's, or the body's
+  std::string
+      reason; ///< why there is no kernel; empty where none is looked for
+  std::int64_t steps = 0;
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -63,6 +72,10 @@ public:
                                  const std::optional<Part> &rows) const = 0;
   virtual const std::vector<Tap> &taps() const = 0;
   virtual GlobalValue readTap(std::size_t index) const = 0;
+
+  /// What the steps of the last run ran as; empty of a device that has one way
+  /// only.
+  virtual std::vector<KernelUse> kernelUses() const { return {}; }
 };
 
 struct DeviceOptions {
@@ -72,6 +85,13 @@ struct DeviceOptions {
   /// Null: none. Must outlive the device, and not change while it runs.
   const Hooks *hooks = nullptr;
 };
+
+using DeviceFactory = std::unique_ptr<Device> (*)(const Plan &,
+                                                  const DeviceOptions &,
+                                                  Transport &);
+/// Makes a device known that is in a library of its own. A later one of the
+/// same name takes its place.
+void addDevice(const std::string &name, DeviceFactory factory);
 
 /// Throws Error for a name that is not known and for a device that this machine
 /// does not have.

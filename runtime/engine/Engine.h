@@ -65,6 +65,10 @@ public:
   GlobalValue readOutput(const std::string &id,
                          const std::optional<Part> &rows = std::nullopt) const;
   const std::vector<Tap> &taps() const;
+  /// Of the last run; none if there is none.
+  std::vector<KernelUse> kernelUses() const {
+    return variant_ ? device_->kernelUses() : std::vector<KernelUse>();
+  }
   Shape tapShape(std::size_t index) const;
   GlobalValue readTap(std::size_t index) const {
     return device_->readTap(index);

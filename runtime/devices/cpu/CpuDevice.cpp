@@ -12,12 +12,14 @@ namespace layline::runtime {
 
 template <typename T>
 CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options,
-                        Transport &transport)
+                        Transport &transport,
+                        std::unique_ptr<StepLauncher<T>> launcher)
     : plan_(plan), options_(options),
       hooks_(options.hooks ? *options.hooks : noHooks_),
       weights_(plan, options.precision, transport.localRanks(),
                hooks_.memory()),
       transport_(transport), ranks_(transport.localRanks().size()),
+      launcher_(std::move(launcher)),
       threads_(static_cast<std::int64_t>(ranks_.size())) {
   useOneBlasThread();
   state_.plan = &plan;
@@ -82,12 +84,14 @@ template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
                                            LAYLINE_MEMORY_ARENA});
     }
   }
-  listTaps(variant);
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     for (std::size_t w = 0; w < plan_.weights.size(); ++w)
       ranks_[r].weights[w] = weights_.slice(static_cast<int>(w), r);
     prepareRank(ranks_[r], request);
   }
+  if (launcher_)
+    launcher_->prepare(ranks_);
+  listTaps(variant);
 }
 
 template <typename T>
@@ -182,21 +186,36 @@ template <typename T> void CpuDevice<T>::runRank(RankContext<T> &rank) {
 template <typename T>
 void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step,
                            bool isTopLevel) {
-  for (const Step &inner : step.body)
-    execute(rank, inner, /*isTopLevel=*/false);
-  try {
-    if (KernelFunction<T> kernel = kernelOf<T>(step.kind))
+  auto named = [&](const auto &body) {
+    try {
+      body();
+    } catch (const Error &error) {
+      fail(error.status(), "step '", step.id, "' (", step.info().name,
+           step.name().empty() ? "" : ", ", step.name(), ") on rank ",
+           rank.rank, ": ", error.what());
+    }
+  };
+  bool isLaunched = false;
+  named([&] { isLaunched = launcher_ && launcher_->run(rank, step); });
+  if (!isLaunched)
+    for (const Step &inner : step.body)
+      execute(rank, inner, /*isTopLevel=*/false);
+  named([&] {
+    KernelFunction<T> kernel = kernelOf<T>(step.kind);
+    if (kernel && !isLaunched)
       kernel(rank, step);
     // Of a fused step what leaves it is rounded, at its end.
     if (options_.precision == LAYLINE_PRECISION_BF16 && isTopLevel)
       roundOutputs(rank, step);
-    if (options_.taps && !step.names.empty())
+    if (!options_.taps)
+      return;
+    if (isLaunched)
+      for (const Step &inner : step.body)
+        if (!inner.names.empty())
+          keepTaps(rank, inner);
+    if (!step.names.empty())
       keepTaps(rank, step);
-  } catch (const Error &error) {
-    fail(error.status(), "step '", step.id, "' (", step.info().name,
-         step.name().empty() ? "" : ", ", step.name(), ") on rank ", rank.rank,
-         ": ", error.what());
-  }
+  });
 }
 
 /// Values that are bfloat16 in the plan.
@@ -214,17 +233,30 @@ void CpuDevice<T>::roundOutputs(RankContext<T> &rank, const Step &step) {
     }
 }
 
-std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
-                                      const DeviceOptions &options,
-                                      Transport &transport) {
+static void checkPrecision(const Plan &plan, const DeviceOptions &options) {
   if (options.precision == LAYLINE_PRECISION_BF16 && plan.dtype != DType::BF16)
     fail(LAYLINE_REFUSED_FEATURE, "the plan is of a model in ",
          dtypeName(plan.dtype),
          "; precision bf16 rounds what is bf16 in the plan and needs a model "
          "in bf16");
+}
+
+std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
+                                      const DeviceOptions &options,
+                                      Transport &transport) {
+  checkPrecision(plan, options);
   if (options.precision == LAYLINE_PRECISION_F64)
     return std::make_unique<CpuDevice<double>>(plan, options, transport);
   return std::make_unique<CpuDevice<float>>(plan, options, transport);
+}
+
+std::unique_ptr<Device>
+makeLaunchingDevice(const Plan &plan, const DeviceOptions &options,
+                    Transport &transport,
+                    std::unique_ptr<StepLauncher<float>> launcher) {
+  checkPrecision(plan, options);
+  return std::make_unique<CpuDevice<float>>(plan, options, transport,
+                                            std::move(launcher));
 }
 
 } // namespace layline::runtime

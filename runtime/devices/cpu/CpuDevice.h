@@ -6,11 +6,13 @@
 
 #include "devices/cpu/RankContext.h"
 #include "devices/cpu/RankThreads.h"
+#include "devices/cpu/StepLauncher.h"
 #include "devices/cpu/WeightStore.h"
 #include "engine/Device.h"
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,8 +29,10 @@ template <typename T> struct TapValues {
 
 template <typename T> class CpuDevice final : public Device {
 public:
+  /// `launcher` may be null: every step runs here.
   CpuDevice(const Plan &plan, const DeviceOptions &options,
-            Transport &transport);
+            Transport &transport,
+            std::unique_ptr<StepLauncher<T>> launcher = nullptr);
 
   void bindWeight(int weight, std::int64_t stackIndex,
                   const safetensors::Tensor &stored) override {
@@ -47,6 +51,9 @@ public:
                          const std::optional<Part> &rows) const override;
   const std::vector<Tap> &taps() const override { return taps_; }
   GlobalValue readTap(std::size_t index) const override;
+  std::vector<KernelUse> kernelUses() const override {
+    return launcher_ ? launcher_->uses() : std::vector<KernelUse>();
+  }
 
 private:
   /// A value of every rank put together. `data(i)` is where that of the i-th
@@ -59,6 +66,10 @@ private:
   void prepare(const RunRequest &request);
   void prepareRank(RankContext<T> &rank, const RunRequest &request);
   void listTaps(const Variant &variant);
+  /// Whether an output of a step is a tap: somebody gave it a name, and it can
+  /// be read after the step.
+  bool isTap(const Step &step, const std::string &name,
+             const Operand &operand) const;
   void recordFailure(std::int64_t rank, std::exception_ptr exception);
   void runRank(RankContext<T> &rank);
   void execute(RankContext<T> &rank, const Step &step, bool isTopLevel);
@@ -74,6 +85,7 @@ private:
   std::vector<RankContext<T>> ranks_; ///< of this process
   RunState state_;
   Trace *trace_ = nullptr; ///< of this run
+  std::unique_ptr<StepLauncher<T>> launcher_;
   std::vector<Tap> taps_;
   std::unordered_map<const Step *, std::size_t> firstTap_;
   std::vector<TapValues<T>> tapValues_;

@@ -145,7 +145,7 @@ template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
       for (const Operand &operand : step.args[a])
         if (step.info().args[a].isOutput) {
           const std::string &name = step.names[output++];
-          if (!name.empty() && operand.of == Operand::Of::Buffer)
+          if (isTap(step, name, operand))
             taps_.push_back({name, operand});
         }
   };
@@ -163,13 +163,20 @@ template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
 }
 
 template <typename T>
+bool CpuDevice<T>::isTap(const Step &step, const std::string &name,
+                         const Operand &operand) const {
+  return !name.empty() && operand.of == Operand::Of::Buffer &&
+         (!launcher_ || launcher_->keeps(step, operand));
+}
+
+template <typename T>
 void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
   std::size_t tap = firstTap_.at(&step), output = 0;
   for (std::size_t a = 0; a < step.args.size(); ++a)
     for (const Operand &operand : step.args[a]) {
       if (!step.info().args[a].isOutput)
         continue;
-      if (step.names[output++].empty() || operand.of != Operand::Of::Buffer)
+      if (!isTap(step, step.names[output++], operand))
         continue;
       TapValues<T> &values = tapValues_[tap++];
       auto local = static_cast<std::size_t>(&rank - ranks_.data());

@@ -94,10 +94,12 @@ void Machine::launch(int rank, const Launch &launch, std::function<void()> body,
                      int stream) {
   RankState &state = state_->ranks.at(static_cast<std::size_t>(rank));
   auto refuse = [&](const std::string &why) {
-    if (state_->report.ok())
-      state_->setFailure(Failure::Launch, "rank " + std::to_string(rank) +
-                                              " kernel " + launch.kernel +
-                                              ": " + why);
+    if (!state_->report.ok())
+      return;
+    state_->setFailure(Failure::Launch, "rank " + std::to_string(rank) +
+                                            " kernel " + launch.kernel + ": " +
+                                            why);
+    state_->report.rank = rank;
   };
   std::uint64_t blocks = product(launch.grid);
   std::uint64_t threads = product(launch.block);

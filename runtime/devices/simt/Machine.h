@@ -99,6 +99,8 @@ struct Report {
   Failure failure = Failure::None;
   /// Names rank, kernel, block, thread; empty if all went well.
   std::string text;
+  /// Whose thread or launch failed; -1 where it is nobody's, as of a deadlock.
+  int rank = -1;
   /// Pairs of accesses found by raceCheck.
   std::uint64_t races = 0;
   std::uint64_t switches = 0;

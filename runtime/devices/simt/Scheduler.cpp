@@ -182,6 +182,7 @@ void MachineState::poll(const void *address, std::uint64_t value,
 void MachineState::setFailure(Failure failure, const std::string &text) {
   report.failure = failure;
   report.text = text;
+  report.rank = current ? current->rank : -1;
 }
 
 void MachineState::fail(Failure failure, const std::string &text) {

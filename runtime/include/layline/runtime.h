@@ -86,7 +86,8 @@ typedef struct layline_options {
   size_t size; /* sizeof(layline_options): later versions append fields */
   layline_precision precision;
   const char *device; /* "cpu": one thread per rank; "cuda": this machine's GPUs,
-                         docs/cuda.md; null means "cpu" */
+                         docs/cuda.md; "simt": emulated GPUs, layline/simt.h;
+                         null means "cpu" */
   int32_t taps;       /* nonzero: keep every named step output of a run */
   int32_t poison;     /* nonzero: fill arenas with NaN before every run, so
                          that a read of unwritten memory shows */
@@ -255,6 +256,16 @@ layline_status layline_output_read_rows(layline_engine *engine, const char *id,
                                         int64_t first, int64_t rows,
                                         layline_dtype dtype, void *data,
                                         int64_t count);
+
+/* --- Kernels -------------------------------------------------------------- */
+
+/* What the steps of the last run ran as, where a device has several ways: a JSON
+ * list of {"step": kinds, "kernel": name, "reason": text, "steps": number}, of a
+ * rank. An empty kernel is the cpu's, or of a fused step its body's, whose steps
+ * are listed too; the reason says why, and is empty where the step is the
+ * engine's own. "[]" of the device "cpu". */
+layline_status layline_run_kernels(const layline_engine *engine,
+                                   const char **json);
 
 /* --- Taps ----------------------------------------------------------------- */
 

@@ -16,17 +16,19 @@ std::int64_t product(const layline_shape &shape) {
 
 } // namespace
 
-TestEngine::TestEngine(const Json &plan, layline_precision precision) {
+TestEngine::TestEngine(const Json &plan, layline_precision precision,
+                       const char *device) {
   layline_options options;
   layline_options_init(&options);
   options.precision = precision;
+  options.device = device;
   options.taps = 1;
   options.poison = 1;
   layline_engine *engine = nullptr;
   layline_status status = layline_engine_create(&options, &engine);
   engine_.reset(engine);
   if (status != LAYLINE_OK)
-    throw Failure(status, "no engine");
+    throw Failure(status, layline_engine_create_error());
   std::string text = plan.dump();
   check(layline_plan_load_memory(get(), text.data(), text.size(), "plan"));
 }

@@ -28,7 +28,8 @@ struct Value {
 class TestEngine {
 public:
   explicit TestEngine(const Json &plan,
-                      layline_precision precision = LAYLINE_PRECISION_F64);
+                      layline_precision precision = LAYLINE_PRECISION_F64,
+                      const char *device = "cpu");
 
   void weight(const std::string &key, const Value &value);
   void weights(const std::string &path) {

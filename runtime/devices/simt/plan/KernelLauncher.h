@@ -1,0 +1,52 @@
+// Launches steps of a plan on the machines of their groups.
+#ifndef LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_KERNELLAUNCHER_H
+#define LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_KERNELLAUNCHER_H
+
+#include "devices/cpu/StepLauncher.h"
+#include "devices/simt/plan/GroupMachine.h"
+#include "devices/simt/plan/LaunchPlan.h"
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace layline::runtime {
+
+class KernelLauncher final : public StepLauncher<float> {
+public:
+  KernelLauncher(const Plan &plan, layline_precision precision,
+                 const SimtOptions &options)
+      : plan_(plan), precision_(precision), options_(options) {}
+
+  void prepare(const std::vector<RankContext<float>> &ranks) override;
+  bool keeps(const Step &inner, const Operand &value) const override;
+  bool run(RankContext<float> &rank, const Step &step) override;
+  std::vector<KernelUse> uses() const override;
+
+private:
+  /// A group of the plan and its first rank; of a rank by itself, kNoGroup and
+  /// the rank.
+  using Instance = std::pair<int, std::int64_t>;
+  static constexpr int kNoGroup = -1;
+
+  Instance instanceOf(const RankContext<float> &rank, int group) const;
+  void planStep(const RankContext<float> &rank, const Step &step);
+  void makeMachines();
+  RowLaunch launchOf(RankContext<float> &rank, const LaunchPlan &planned) const;
+
+  const Plan &plan_;
+  layline_precision precision_;
+  const SimtOptions options_;
+  const std::vector<Step> *steps_ = nullptr; ///< of this run
+  /// By rank and step, inner ones too; only what is looked for.
+  std::vector<std::unordered_map<const Step *, LaunchPlan>> plans_;
+  std::unordered_map<const Step *, const Step *> outer_; ///< of inner steps
+  std::map<Instance, kernels::WorkspaceNeed> needs_;     ///< of this run
+  std::map<Instance, std::unique_ptr<GroupMachine>> machines_;
+};
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_KERNELLAUNCHER_H
