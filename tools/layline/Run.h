@@ -21,6 +21,7 @@ struct RunArguments {
   std::string folder, input, check, save;
   std::vector<std::string> weights;
   std::string precision = "f32", device = "cpu", transport = "threads";
+  std::string simt;              // options of the device simt
   std::optional<int64_t> tokens; // nothing: all rows of the input
   std::optional<int64_t> chunk;  // nothing: all of them in one step
   double rtol = 0;               // 0: the default of the precision
@@ -49,6 +50,7 @@ private:
   /// The same of what cannot be used; false.
   bool refuse(const std::string &message);
   bool checkArguments();
+  bool enableDevice();
   bool makeEngine();
   bool launchRanks();
   bool loadWeights();
@@ -56,6 +58,7 @@ private:
   std::unique_ptr<safetensors::File> open(const std::string &path);
   bool bindInputs(const safetensors::File &file);
   bool bindPrefix(const safetensors::File &file, int64_t first);
+  bool printKernels();
   bool runChunk(int64_t first, int64_t rows);
   bool compareChunk(int64_t first, int64_t rows);
 

@@ -119,7 +119,7 @@ bool Run::runChunk(int64_t first, int64_t rows) {
         << (isMpi() ? " ranks in a process each, variant "
                     : " ranks in one process, variant ")
         << id << ", " << arguments.precision << "\n";
-  return true;
+  return printKernels();
 }
 
 bool Run::compareChunk(int64_t first, int64_t rows) {
@@ -205,7 +205,7 @@ bool Run::checkArguments() {
 
 int Run::operator()() {
   if (!checkArguments() || (isMpi() && !mpiRank() && !launchRanks()) ||
-      !makeEngine())
+      !enableDevice() || !makeEngine())
     return exitCode;
   std::string path = planPath(arguments.folder);
   {
@@ -273,8 +273,13 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
       ->capture_default_str();
   command
       ->add_option("--device", arguments->device,
-                   "cpu, or cuda: this machine's GPUs")
+                   "cpu; cuda: this machine's GPUs; simt: emulated GPUs, which "
+                   "check the kernels of collectives and rows")
       ->capture_default_str();
+  command->add_option(
+      "--simt", arguments->simt,
+      "What --device simt makes hard, words with commas between "
+      "them: plain, weak, race, starve, residency, seed=N");
   command
       ->add_option("--tokens", arguments->tokens,
                    "Run only the first so many rows of the input")

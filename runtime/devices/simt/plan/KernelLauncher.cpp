@@ -18,7 +18,7 @@ void KernelLauncher::planStep(const RankContext<float> &rank,
                               const Step &step) {
   if (!isLookedFor(step))
     return;
-  LaunchPlan planned = planLaunch(rank, step, options_);
+  LaunchPlan planned = planLaunch(rank, step, options_, keepsSums_);
   if (planned.kernel) {
     kernels::WorkspaceNeed &need = needs_[instanceOf(rank, planned.work.group)];
     kernels::addNeed(need, planned.kernel->variant, planned.problem,

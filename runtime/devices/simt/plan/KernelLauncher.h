@@ -16,9 +16,10 @@ namespace layline::runtime {
 
 class KernelLauncher final : public StepLauncher<float> {
 public:
-  KernelLauncher(const Plan &plan, layline_precision precision,
+  KernelLauncher(const Plan &plan, const DeviceOptions &device,
                  const SimtOptions &options)
-      : plan_(plan), precision_(precision), options_(options) {}
+      : plan_(plan), precision_(device.precision), keepsSums_(device.taps),
+        options_(options) {}
 
   void prepare(const std::vector<RankContext<float>> &ranks) override;
   bool keeps(const Step &inner, const Operand &value) const override;
@@ -38,6 +39,7 @@ private:
 
   const Plan &plan_;
   layline_precision precision_;
+  const bool keepsSums_;
   const SimtOptions options_;
   const std::vector<Step> *steps_ = nullptr; ///< of this run
   /// By rank and step, inner ones too; only what is looked for.

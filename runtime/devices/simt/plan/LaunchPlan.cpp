@@ -213,10 +213,18 @@ kernels::DType dtypeOf(layline_precision precision) {
 }
 
 LaunchPlan planLaunch(const RankContext<float> &rank, const Step &step,
-                      const SimtOptions &options) {
+                      const SimtOptions &options, bool keepsSums) {
   LaunchPlan result;
-  if (matchStep(step, result.work, result.reason))
-    result.reason = Planner(rank, options, result).plan();
+  if (!matchStep(step, result.work, result.reason))
+    return result;
+  if (keepsSums && result.work.keptSum) {
+    LaunchPlan keeping = result;
+    keeping.work.residualOut = keeping.work.keptSum;
+    keeping.reason = Planner(rank, options, keeping).plan();
+    if (keeping.kernel)
+      return keeping;
+  }
+  result.reason = Planner(rank, options, result).plan();
   return result;
 }
 

@@ -25,9 +25,10 @@ struct LaunchPlan {
 };
 
 /// What a step is on a rank. All ranks of its group find the same kernel,
-/// problem and shape, or all of them none.
+/// problem and shape, or all of them none. `keepsSums`: a kernel gives the rows
+/// that it norms even where only a tap reads them, if it can.
 LaunchPlan planLaunch(const RankContext<float> &rank, const Step &step,
-                      const SimtOptions &options);
+                      const SimtOptions &options, bool keepsSums);
 
 /// The type that kernels of a run compute in.
 kernels::DType dtypeOf(layline_precision precision);

@@ -101,7 +101,7 @@ std::unique_ptr<Device> makeSimtDevice(const Plan &plan,
          here, " of ", plan.ranks(), "; transport 'threads' is expected");
   return makeLaunchingDevice(
       plan, options, transport,
-      std::make_unique<KernelLauncher>(plan, options.precision, simt));
+      std::make_unique<KernelLauncher>(plan, options, simt));
 }
 
 void enableSimtDevice(const SimtOptions &options) {

@@ -243,6 +243,8 @@ std::string Matcher::outputs() {
   if (!hasValues)
     return "its last value does not leave it";
   work_.values = current_;
+  if (sum_ && !work_.residualOut && !isSame(*sum_, *current_))
+    work_.keptSum = sum_;
   return "";
 }
 

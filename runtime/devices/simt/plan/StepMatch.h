@@ -24,6 +24,8 @@ struct RowWork {
                 *weight = nullptr, *normBias = nullptr, *gate = nullptr;
   const Operand *values = nullptr;
   const Operand *residualOut = nullptr;
+  /// What residualOut would be, where it does not leave the step.
+  const Operand *keptSum = nullptr;
   /// The step's own rows before they are gathered, a register that `values`
   /// has too.
   const Operand *ungathered = nullptr;
