@@ -211,8 +211,17 @@ done = test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--precisi
 test.refused(done, "a plan of a model in f32 in bf16", 1, "is of a model in f32", "bf16")
 
 # ---- Devices -----------------------------------------------------------------
-on = lambda device: test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--device", device)
-test.refused(on("nobody"), "a device of nobody", 1, "device 'nobody' is unknown; ", "'cpu' or 'cuda' is expected")
+on = lambda *device: test.run("run", PLAN, "--weights", WEIGHTS, "--input", RECORD, "--device", *device)
+test.refused(on("nobody"), "a device of nobody", 1, "device 'nobody' is unknown; ",
+             "'cpu' or 'cuda' or 'simt' is expected")
+# Collectives and rows by the kernels, on emulated GPUs.
+done = on("simt", "--simt", "race,seed=3", "--check", RECORD)
+words = " ".join(done.stdout.split())
+test.expect(done.status == 0 and "equal:" in words and "on the cpu" in words
+            and ("one_shot f32" in words or "row_collective f32" in words), "kernels on the emulator", done)
+test.refused(on("simt", "--simt", "raze"), "a mode of nobody", 2, "found 'raze'", "race")
+test.refused(on("cpu", "--simt", "race"), "a mode of another device", 2, "found with --device cpu")
+test.refused(on("simt", "--precision", "f64"), "f64 on the emulator", 1, "f64")
 done = on("cuda")
 # Where there is a GPU it runs: make gpu-test.
 if done.status != 0:

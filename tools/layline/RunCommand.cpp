@@ -247,7 +247,7 @@ int Run::operator()() {
 void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App *command = app.add_subcommand(
-      "run", "Run a plan on the CPU, its ranks as threads or processes");
+      "run", "Run a plan: on the CPU, on emulated GPUs or on GPUs");
   command
       ->add_option("DIR", arguments->folder,
                    "Folder with plan.json, or the file")

@@ -7,14 +7,12 @@
 using namespace layline;
 using namespace layline::tool;
 
-/// Engines know the device by its name only once it is enabled.
+/// Engines know the device by its name only once it is enabled: always, so that
+/// a name that is not known is told all that are.
 bool Run::enableDevice() {
-  if (arguments.device != "simt") {
-    if (arguments.simt.empty())
-      return true;
+  if (arguments.device != "simt" && !arguments.simt.empty())
     return refuse("--simt: found with --device " + arguments.device +
                   ", expected --device simt");
-  }
   char *text = nullptr;
   layline_status status = layline_simt_enable(arguments.simt.c_str(), &text);
   std::string error = text ? text : "";

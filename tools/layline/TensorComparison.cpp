@@ -199,7 +199,8 @@ ComparisonResult layline::tool::compareRun(layline_engine *engine,
     std::optional<Recorded> run = readTap(engine, name);
     if (!run) {
       // A tensor that silently drops out of the comparison proves nothing.
-      table.add({name, "", "", "MISSING: the plan does not compute it"});
+      table.add(
+          {name, "", "", "MISSING: not in the plan, or kept inside a kernel"});
       ++result.failed;
       continue;
     }
