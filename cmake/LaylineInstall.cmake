@@ -15,14 +15,13 @@ set_target_properties(layline_kv PROPERTIES EXPORT_NAME kv)
 set_target_properties(LaylineRuntime PROPERTIES
   EXPORT_NAME runtime_static OUTPUT_NAME layline_runtime)
 set_target_properties(LaylineJson PROPERTIES EXPORT_NAME json OUTPUT_NAME layline_json)
-install(TARGETS layline_runtime layline_kv LaylineRuntime LaylineJson
+set_target_properties(LaylineKernelCatalogue PROPERTIES
+  EXPORT_NAME kernel_catalogue OUTPUT_NAME layline_kernel_catalogue)
+install(TARGETS layline_runtime layline_kv LaylineRuntime LaylineKernelCatalogue LaylineJson
   EXPORT LaylineTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-if(TARGET layline_mpi) # loaded from beside the runtime
-  install(TARGETS layline_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
-endif()
 install(EXPORT LaylineTargets NAMESPACE Layline:: DESTINATION ${package_dir}
   COMPONENT runtime)
 # Loaded by name, from beside the runtime.

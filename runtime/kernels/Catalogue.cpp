@@ -84,17 +84,6 @@ std::string Variant::name() const {
   return text;
 }
 
-const Kernel *findKernel(const Variant &variant, std::string &error) {
-  for (const Kernel &kernel : getKernels())
-    if (kernel.variant == variant)
-      return &kernel;
-  error = "no kernel is " + variant.name() + "; there are";
-  for (const Kernel &kernel : getKernels())
-    if (kernel.variant.family == variant.family)
-      error += "\n  " + kernel.variant.name();
-  return nullptr;
-}
-
 bool checkProblem(const Variant &variant, const Problem &problem,
                   std::string &error) {
   auto refuse = [&](const std::string &what, std::int64_t found,

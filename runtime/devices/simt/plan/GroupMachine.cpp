@@ -37,68 +37,32 @@ const char *nameOf(kernels::FlagKind kind) {
 
 } // namespace
 
-kernels::RowBlock RowLaunch::own(std::int64_t member) const {
-  return kernels::row_block(problem.tokens, kernel->variant.ranks, member);
-}
-
-std::int64_t RowLaunch::rowsIn(std::int64_t member) const {
-  return kernel->variant.family == kernels::Family::OneShot ||
-                 kernel->variant.input == kernels::Input::Owed
-             ? problem.tokens
-             : own(member).size;
-}
-
-std::int64_t RowLaunch::rowsOut(std::int64_t member) const {
-  return kernel->variant.family == kernels::Family::OneShot ||
-                 kernel->variant.output == kernels::Output::Everyone
-             ? problem.tokens
-             : own(member).size;
-}
-
-std::int64_t RowLaunch::rowsKept(std::int64_t member) const {
-  return kernel->variant.family == kernels::Family::OneShot ? problem.tokens
-                                                            : own(member).size;
-}
-
 GroupMachine::GroupMachine(const simt::Options &options,
                            const kernels::WorkspaceNeed &need,
                            kernels::DType dtype)
-    : need_(need), workspace_(planned(need)),
+    : need_(need), layout_(planned(need)),
       places_(static_cast<std::size_t>(need.ranks)),
       machine_(need.ranks, options) {
-  auto bytes = static_cast<std::size_t>(workspace_.symmetricBytes);
-  symmetric_ =
+  auto bytes = static_cast<std::size_t>(layout_.symmetricBytes),
+       ownBytes = static_cast<std::size_t>(layout_.ownBytes);
+  // Waits have no limit: where nobody can go on the emulator says who waits for
+  // whom.
+  WorkspaceAddresses workspace{layout_, need.maxBlocks, {}, nullptr, 0};
+  workspace.symmetric =
       machine_.allocateSymmetric<unsigned char>(bytes, "symmetric workspace");
-  auto ownBytes = static_cast<std::size_t>(workspace_.ownBytes);
-  for (int member = 0; member < need.ranks; ++member) {
-    unsigned char *shared = symmetric_[static_cast<std::size_t>(member)];
+  for (unsigned char *shared : workspace.symmetric) {
     std::fill_n(shared, bytes, 0);
-    std::fill_n(reinterpret_cast<std::uint32_t *>(shared + workspace_.boxes),
-                3 * need.ranks * workspace_.boxCapacity * 4,
+    std::fill_n(reinterpret_cast<std::uint32_t *>(shared + layout_.boxes),
+                3 * need.ranks * layout_.boxCapacity * 4,
                 dtype == kernels::DType::F32 ? kernels::kPoison32
                                              : kernels::kPoison16);
-    ownBytes_.push_back(
-        machine_.allocate<unsigned char>(member, ownBytes, "own workspace"));
-    std::fill_n(ownBytes_.back(), ownBytes, 0);
   }
-}
-
-kernels::Watch GroupMachine::watch(int member) const {
-  // No limit: where nobody can go on the emulator says who waits for whom.
-  return {own<kernels::SpinError>(member, workspace_.error), 0};
-}
-
-template <int P>
-kernels::PeerFlags<P> GroupMachine::peerFlags(int member) const {
-  kernels::PeerFlags<P> result;
-  for (std::size_t peer = 0; peer < P; ++peer)
-    result.flags[peer] =
-        reinterpret_cast<std::uint32_t *>(symmetric_[peer] + workspace_.flags);
-  result.epochs = own<std::uint32_t>(member, workspace_.epochs);
-  result.maxBlocks = need_.maxBlocks;
-  result.rank = static_cast<std::uint32_t>(member);
-  result.watch = watch(member);
-  return result;
+  for (int member = 0; member < need.ranks; ++member) {
+    workspace.own =
+        machine_.allocate<unsigned char>(member, ownBytes, "own workspace");
+    std::fill_n(workspace.own, ownBytes, 0);
+    workspaces_.push_back(workspace);
+  }
 }
 
 void GroupMachine::place(int member, Place place, const float *from,
@@ -147,21 +111,18 @@ void GroupMachine::dropPlaces() {
         machine_.unregisterMemory(std::exchange(placed.address, nullptr));
 }
 
-kernels::RowOperands GroupMachine::operandsOf(const RowLaunch &launch,
-                                              int member) const {
-  kernels::RowOperands operands{};
-  operands.bias = at(member, Bias);
-  operands.innerWeight = at(member, InnerWeight);
-  operands.residual = at(member, Residual);
-  operands.residualOut = at(member, ResidualOut);
-  operands.weight = at(member, Weight);
-  operands.normBias = at(member, NormBias);
-  operands.gate = at(member, Gate);
-  operands.innerScale = launch.innerScale;
-  operands.scale = launch.scale;
-  operands.eps = launch.eps;
-  operands.weightOffset = launch.weightOffset;
-  return operands;
+RowAddresses GroupMachine::addressesOf(int member) const {
+  RowAddresses result;
+  result.rows = at(member, Rows);
+  result.bias = at(member, Bias);
+  result.innerWeight = at(member, InnerWeight);
+  result.residual = at(member, Residual);
+  result.weight = at(member, Weight);
+  result.normBias = at(member, NormBias);
+  result.gate = at(member, Gate);
+  result.values = at(member, Values);
+  result.residualOut = at(member, ResidualOut);
+  return result;
 }
 
 void GroupMachine::copy(int member, const char *kernel, Place from, Place to,
@@ -175,51 +136,36 @@ void GroupMachine::copy(int member, const char *kernel, Place from, Place to,
 
 template <int P>
 void GroupMachine::launch(const std::vector<const RowLaunch *> &members) {
+  std::vector<RowAddresses> addresses;
+  for (int member = 0; member < P; ++member)
+    addresses.push_back(addressesOf(member));
   for (int member = 0; member < P; ++member) {
-    const RowLaunch &its = *members[static_cast<std::size_t>(member)];
-    const kernels::Variant &variant = its.kernel->variant;
-    simt::Launch launch{variant.name(), {its.shape.grid}, {its.shape.block}};
-    launch.cooperative = its.shape.cooperative;
+    auto m = static_cast<std::size_t>(member);
+    const RowLaunch &its = *members[m];
+    const LaunchPlan &planned = *its.planned;
+    const kernels::Variant &variant = planned.variant;
+    simt::Launch launch{
+        variant.name(), {planned.shape.grid}, {planned.shape.block}};
+    launch.cooperative = planned.shape.cooperative;
     launch.programmatic = true;
-    auto width = static_cast<std::int32_t>(its.problem.width);
-    std::int64_t rowBytes = width * kernels::bytesOf(variant.dtype);
-    copy(member, "producer", Produced, Rows, its.rowsIn(member) * rowBytes);
-    if (variant.family == kernels::Family::OneShot) {
-      kernels::OneShotParams<P> params{};
-      for (int peer = 0; peer < P; ++peer)
-        params.boxes[peer] =
-            symmetric_[static_cast<std::size_t>(peer)] + workspace_.boxes;
-      params.capacity = workspace_.boxCapacity;
-      params.state = own<kernels::OneShotState>(member, workspace_.state);
-      params.rank = static_cast<std::uint32_t>(member);
-      params.watch = watch(member);
-      params.addends = at(member, Rows);
-      params.tokens = its.problem.tokens;
-      params.width = width;
-      params.operands = operandsOf(its, member);
-      params.out.values[0] = at(member, Values);
-      auto kernel = reinterpret_cast<void (*)(const kernels::OneShotParams<P>)>(
-          its.kernel->function);
+    std::int64_t rowBytes =
+        planned.problem.width * kernels::bytesOf(variant.dtype);
+    copy(member, "producer", Produced, Rows, planned.rowsIn(member) * rowBytes);
+    auto start = [&](const auto &params) {
+      using Params = std::decay_t<decltype(params)>;
+      auto kernel =
+          reinterpret_cast<void (*)(const Params)>(its.kernel->function);
       machine_.launch(member, launch, [=] { kernel(params); });
-    } else {
-      kernels::RowParams<P> params{};
-      params.peers = peerFlags<P>(member);
-      for (int peer = 0; peer < P; ++peer) {
-        params.addends[peer] = at(peer, Rows);
-        params.out.values[peer] = at(peer, Values);
-      }
-      params.rows = at(member, Rows);
-      params.tokens = its.problem.tokens;
-      params.width = width;
-      params.operands = operandsOf(its, member);
-      auto kernel = reinterpret_cast<void (*)(const kernels::RowParams<P>)>(
-          its.kernel->function);
-      machine_.launch(member, launch, [=] { kernel(params); });
-    }
-    copy(member, "consumer", Values, Consumed, its.rowsOut(member) * rowBytes);
+    };
+    if (variant.family == kernels::Family::OneShot)
+      start(oneShotParamsOf<P>(planned, addresses[m], workspaces_[m], member));
+    else
+      start(rowParamsOf<P>(planned, addresses, workspaces_[m], member));
+    copy(member, "consumer", Values, Consumed,
+         planned.rowsOut(member) * rowBytes);
     if (its.residualOut)
       copy(member, "consumer of the residual", ResidualOut, ConsumedResidual,
-           its.rowsKept(member) * rowBytes);
+           planned.rowsKept(member) * rowBytes);
   }
 }
 
@@ -229,44 +175,46 @@ void GroupMachine::setFailure(std::int64_t member, const std::string &text) {
 }
 
 bool GroupMachine::run(const std::vector<const RowLaunch *> &members) {
-  const kernels::Variant &variant = members.front()->kernel->variant;
+  const LaunchPlan &first = *members.front()->planned;
+  const kernels::Variant &variant = first.variant;
   std::vector<std::uint64_t> digests;
   for (const RowLaunch *its : members)
-    digests.push_back(
-        kernels::digestOf(its->kernel->variant, its->problem, its->shape));
+    digests.push_back(kernels::digestOf(
+        its->planned->variant, its->planned->problem, its->planned->shape));
   std::string error;
   if (!kernels::checkAgreement(variant.name(), digests, error) ||
-      !kernels::checkWorkspace(need_, variant, members.front()->problem,
-                               members.front()->shape, error)) {
+      !kernels::checkWorkspace(need_, variant, first.problem, first.shape,
+                               error)) {
     setFailure(0, error);
     return false;
   }
   for (std::size_t m = 0; m < members.size(); ++m) {
     const RowLaunch &its = *members[m];
     auto member = static_cast<int>(m);
-    std::int64_t width = its.problem.width, kept = its.rowsKept(member);
+    const LaunchPlan &planned = *its.planned;
+    std::int64_t width = planned.problem.width, kept = planned.rowsKept(member);
     auto put = [&](Place where, const float *from, std::int64_t rows) {
       if (from)
         place(member, where, from, rows * width, variant.dtype);
     };
-    put(Produced, its.rows, its.rowsIn(member));
+    put(Produced, its.rows, planned.rowsIn(member));
     put(Bias, its.bias, 1);
     put(InnerWeight, its.innerWeight, 1);
     put(Weight, its.weight, 1);
     put(NormBias, its.normBias, 1);
     put(Gate, its.gate, kept);
-    bool isPart = its.isResidualWhole && kept != its.problem.tokens;
+    bool isPart = its.isResidualWhole && kept != planned.problem.tokens;
     put(Residual,
         its.residual
-            ? its.residual + (isPart ? its.own(member).begin * width : 0)
+            ? its.residual + (isPart ? planned.own(member).begin * width : 0)
             : nullptr,
         kept);
     auto make = [&](Place where, std::int64_t rows) {
       place(member, where, nullptr, rows * width, variant.dtype);
     };
-    make(Rows, its.rowsIn(member));
-    make(Values, its.rowsOut(member));
-    make(Consumed, its.rowsOut(member));
+    make(Rows, planned.rowsIn(member));
+    make(Values, planned.rowsOut(member));
+    make(Consumed, planned.rowsOut(member));
     if (its.residualOut) {
       make(ResidualOut, kept);
       make(ConsumedResidual, kept);
@@ -298,8 +246,7 @@ bool GroupMachine::run(const std::vector<const RowLaunch *> &members) {
                concat("kernel ", variant.name(), ": ",
                       simt::nameOf(report.failure), ": ", report.text));
   for (std::size_t m = 0; m < members.size() && !hasFailed(); ++m) {
-    const auto &late =
-        *own<kernels::SpinError>(static_cast<int>(m), workspace_.error);
+    const kernels::SpinError &late = *watchOf(workspaces_[m]).error;
     if (late.kind)
       setFailure(static_cast<std::int64_t>(m),
                  concat("kernel ", variant.name(), ": block ", late.block,
@@ -311,13 +258,14 @@ bool GroupMachine::run(const std::vector<const RowLaunch *> &members) {
   for (std::size_t m = 0; m < members.size() && !hasFailed(); ++m) {
     const RowLaunch &its = *members[m];
     auto member = static_cast<int>(m);
-    std::int64_t width = its.problem.width;
-    fetch(member, Consumed, 0, its.rowsOut(member) * width, its.values,
+    const LaunchPlan &planned = *its.planned;
+    std::int64_t width = planned.problem.width;
+    fetch(member, Consumed, 0, planned.rowsOut(member) * width, its.values,
           variant.dtype);
     if (its.residualOut)
-      fetch(member, ConsumedResidual, 0, its.rowsKept(member) * width,
+      fetch(member, ConsumedResidual, 0, planned.rowsKept(member) * width,
             its.residualOut, variant.dtype);
-    if (kernels::RowBlock own = its.own(member); its.ungathered)
+    if (kernels::RowBlock own = planned.own(member); its.ungathered)
       fetch(member, Consumed, own.begin * width, own.size * width,
             its.ungathered, variant.dtype);
   }

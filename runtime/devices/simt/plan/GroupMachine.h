@@ -5,7 +5,7 @@
 
 #include "devices/simt/Machine.h"
 #include "engine/AlignedBytes.h"
-#include "kernels/Catalogue.h"
+#include "kernels/plan/LaunchParams.h"
 
 #include <array>
 #include <cstdint>
@@ -18,13 +18,11 @@ namespace layline::runtime {
 /// A kernel as a member of its group launches it. Pointers are the host's, to
 /// floats; null: not there. The device's memory has the kernel's type.
 struct RowLaunch {
+  const LaunchPlan *planned = nullptr;
   const kernels::Kernel *kernel = nullptr;
-  kernels::Problem problem;
-  kernels::LaunchShape shape;
   /// residual has all rows, of which the member's own are taken where the
   /// kernel asks for those.
   bool isResidualWhole = false;
-  float innerScale = 1, scale = 1, eps = 0, weightOffset = 0;
 
   const float *rows = nullptr, *bias = nullptr, *innerWeight = nullptr,
               *residual = nullptr, *weight = nullptr, *normBias = nullptr,
@@ -32,13 +30,6 @@ struct RowLaunch {
   float *values = nullptr;
   float *residualOut = nullptr;
   float *ungathered = nullptr; ///< own rows of the values
-
-  /// Rows of `rows`, of the values, and of the residual that a kernel takes
-  /// and gives.
-  std::int64_t rowsIn(std::int64_t member) const;
-  std::int64_t rowsOut(std::int64_t member) const;
-  std::int64_t rowsKept(std::int64_t member) const;
-  kernels::RowBlock own(std::int64_t member) const;
 };
 
 class GroupMachine {
@@ -82,9 +73,7 @@ private:
   template <int P> void launch(const std::vector<const RowLaunch *> &members);
   void copy(int member, const char *kernel, Place from, Place to,
             std::int64_t bytes);
-  kernels::RowOperands operandsOf(const RowLaunch &launch, int member) const;
-  template <int P> kernels::PeerFlags<P> peerFlags(int member) const;
-  kernels::Watch watch(int member) const;
+  RowAddresses addressesOf(int member) const;
   /// Device memory of exactly so many elements, so that an access behind them
   /// is in no buffer. Null `from`: not written.
   void place(int member, Place place, const float *from, std::int64_t count,
@@ -93,10 +82,6 @@ private:
              float *to, kernels::DType dtype) const;
   void dropPlaces();
   void setFailure(std::int64_t member, const std::string &text);
-  template <typename T> T *own(int member, std::int64_t offset) const {
-    return reinterpret_cast<T *>(ownBytes_[static_cast<std::size_t>(member)] +
-                                 offset);
-  }
   void *at(int member, Place place) const {
     return places_[static_cast<std::size_t>(member)][place].address;
   }
@@ -107,11 +92,11 @@ private:
   };
 
   kernels::WorkspaceNeed need_;
-  kernels::Workspace workspace_;
+  kernels::Workspace layout_;
   // Machines refer to the places, and go first.
   std::vector<std::array<Placed, kPlaces>> places_;
   simt::Machine machine_;
-  std::vector<unsigned char *> symmetric_, ownBytes_;
+  std::vector<WorkspaceAddresses> workspaces_; ///< by member
   std::string failure_;
   std::int64_t failedMember_ = 0;
 };

@@ -1,47 +1,50 @@
 #include "devices/simt/plan/KernelLauncher.h"
 
+#include "kernels/LaunchSafety.h"
 #include "transports/Transport.h"
 
 #include <algorithm>
 
 namespace layline::runtime {
 
-KernelLauncher::Instance
-KernelLauncher::instanceOf(const RankContext<float> &rank, int group) const {
-  if (group < 0 || plan_.groups[group].ranks == 1)
-    return {kNoGroup, rank.rank};
-  return {group, membersOf(plan_, plan_.groups[group], rank.rank).front()};
+/// What the emulated ranks launch.
+static KernelSet kernelsOf(const SimtOptions &options) {
+  KernelSet set;
+  set.has = [find = options.find](const kernels::Variant &variant) {
+    std::string error;
+    return find(variant, error) != nullptr;
+  };
+  std::int64_t fitting = std::min<std::int64_t>(
+      options.machine.residentBlocks,
+      options.machine.residentThreads / kernels::kMaxThreads);
+  set.residentBlocks = [fitting, margin = options.residencyMargin](
+                           const kernels::Variant &variant) {
+    std::uint32_t blocks = 0;
+    std::string error;
+    if (!kernels::residentBlocks({fitting, 1}, margin, blocks, error))
+      fail(LAYLINE_RUN_FAILURE, "device 'simt': ", variant.name(), ": ", error);
+    return blocks;
+  };
+  return set;
 }
 
-/// A fused step, and where no kernel does it, what it consists of.
-void KernelLauncher::planStep(const RankContext<float> &rank,
-                              const Step &step) {
-  if (!isLookedFor(step))
-    return;
-  LaunchPlan planned = planLaunch(rank, step, options_, keepsSums_);
-  if (planned.kernel) {
-    kernels::WorkspaceNeed &need = needs_[instanceOf(rank, planned.work.group)];
-    kernels::addNeed(need, planned.kernel->variant, planned.problem,
-                     planned.shape);
-  } else {
-    for (const Step &inner : step.body)
-      planStep(rank, inner);
-  }
-  plans_[static_cast<std::size_t>(rank.rank)].emplace(&step,
-                                                      std::move(planned));
-}
+KernelLauncher::KernelLauncher(const Plan &plan, const DeviceOptions &device,
+                               const SimtOptions &options)
+    : plan_(plan), precision_(device.precision), keepsSums_(device.taps),
+      options_(options), kernels_(kernelsOf(options_)) {}
 
 void KernelLauncher::prepare(const std::vector<RankContext<float>> &ranks) {
   steps_ = &ranks.front().run->variant->steps;
-  plans_.assign(ranks.size(), {});
+  plans_.clear();
   outer_.clear();
   needs_.clear();
   for (const Step &step : *steps_)
     for (const Step &inner : step.body)
       outer_[&inner] = &step;
-  for (const RankContext<float> &rank : ranks)
-    for (const Step &step : *steps_)
-      planStep(rank, step);
+  for (const RankContext<float> &rank : ranks) {
+    RankRun run{&plan_, rank.rank, precision_, rank.environment()};
+    plans_.push_back(planSteps(run, *steps_, kernels_, keepsSums_, needs_));
+  }
   makeMachines();
 }
 
@@ -72,7 +75,7 @@ bool KernelLauncher::keeps(const Step &inner, const Operand &value) const {
     for (const Operand *kept : {work.values, work.residualOut, work.ungathered})
       if (kept && kept->index == value.index)
         return true;
-    return !planned.kernel;
+    return !planned.hasKernel;
   };
   return std::all_of(plans_.begin(), plans_.end(), [&](const auto &ofRank) {
     return isThere(ofRank.at(found->second));
@@ -83,14 +86,10 @@ RowLaunch KernelLauncher::launchOf(RankContext<float> &rank,
                                    const LaunchPlan &planned) const {
   const RowWork &work = planned.work;
   RowLaunch launch;
-  launch.kernel = planned.kernel;
-  launch.problem = planned.problem;
-  launch.shape = planned.shape;
+  launch.planned = &planned;
+  std::string error;
+  launch.kernel = options_.find(planned.variant, error);
   launch.isResidualWhole = work.isAllReduce();
-  launch.innerScale = static_cast<float>(work.innerScale);
-  launch.scale = static_cast<float>(work.scale);
-  launch.eps = static_cast<float>(work.eps);
-  launch.weightOffset = static_cast<float>(work.weightOffset);
   auto address = [&](const Operand *operand) -> float * {
     return operand ? rank.address<float>(operand->index) : nullptr;
   };
@@ -113,12 +112,13 @@ RowLaunch KernelLauncher::launchOf(RankContext<float> &rank,
 bool KernelLauncher::run(RankContext<float> &rank, const Step &step) {
   const auto &planned = plans_[static_cast<std::size_t>(rank.rank)];
   auto found = planned.find(&step);
-  if (found == planned.end() || !found->second.kernel)
+  if (found == planned.end() || !found->second.hasKernel)
     return false;
   const LaunchPlan &its = found->second;
-  GroupMachine &machine = *machines_.at(instanceOf(rank, its.work.group));
+  GroupMachine &machine =
+      *machines_.at(launchGroup(plan_, rank.rank, its.work.group));
   RowLaunch launch = launchOf(rank, its);
-  if (its.kernel->variant.ranks == 1) {
+  if (its.variant.ranks == 1) {
     if (!machine.run({&launch}))
       fail(LAYLINE_RUN_FAILURE, machine.failure());
     return true;
@@ -141,33 +141,9 @@ bool KernelLauncher::run(RankContext<float> &rank, const Step &step) {
 }
 
 std::vector<KernelUse> KernelLauncher::uses() const {
-  std::vector<KernelUse> uses;
-  auto add = [&](const std::string &step, const std::string &kernel,
-                 const std::string &reason) {
-    for (KernelUse &use : uses)
-      if (use.step == step && use.kernel == kernel && use.reason == reason) {
-        ++use.steps;
-        return;
-      }
-    uses.push_back({step, kernel, reason, 1});
-  };
   // The first rank's: of steps that differ between ranks only sizes do.
-  auto list = [&](const auto &self, const Step &step) -> void {
-    auto found = plans_.front().find(&step);
-    if (found == plans_.front().end()) {
-      add(step.info().name, "", "");
-    } else if (found->second.kernel) {
-      add(kindsOf(step), found->second.kernel->variant.name(), "");
-    } else {
-      add(kindsOf(step), "", found->second.reason);
-      for (const Step &inner : step.body)
-        self(self, inner);
-    }
-  };
-  if (!plans_.empty())
-    for (const Step &step : *steps_)
-      list(list, step);
-  return uses;
+  return plans_.empty() ? std::vector<KernelUse>()
+                        : listUses(*steps_, plans_.front());
 }
 
 } // namespace layline::runtime

@@ -4,12 +4,12 @@
 
 #include "devices/cpu/StepLauncher.h"
 #include "devices/simt/plan/GroupMachine.h"
-#include "devices/simt/plan/LaunchPlan.h"
+#include "devices/simt/plan/SimtDevice.h"
+#include "kernels/plan/StepPlans.h"
 
 #include <map>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace layline::runtime {
@@ -17,9 +17,7 @@ namespace layline::runtime {
 class KernelLauncher final : public StepLauncher<float> {
 public:
   KernelLauncher(const Plan &plan, const DeviceOptions &device,
-                 const SimtOptions &options)
-      : plan_(plan), precision_(device.precision), keepsSums_(device.taps),
-        options_(options) {}
+                 const SimtOptions &options);
 
   void prepare(const std::vector<RankContext<float>> &ranks) override;
   bool keeps(const Step &inner, const Operand &value) const override;
@@ -27,13 +25,6 @@ public:
   std::vector<KernelUse> uses() const override;
 
 private:
-  /// A group of the plan and its first rank; of a rank by itself, kNoGroup and
-  /// the rank.
-  using Instance = std::pair<int, std::int64_t>;
-  static constexpr int kNoGroup = -1;
-
-  Instance instanceOf(const RankContext<float> &rank, int group) const;
-  void planStep(const RankContext<float> &rank, const Step &step);
   void makeMachines();
   RowLaunch launchOf(RankContext<float> &rank, const LaunchPlan &planned) const;
 
@@ -41,12 +32,13 @@ private:
   layline_precision precision_;
   const bool keepsSums_;
   const SimtOptions options_;
+  const KernelSet kernels_;
   const std::vector<Step> *steps_ = nullptr; ///< of this run
-  /// By rank and step, inner ones too; only what is looked for.
-  std::vector<std::unordered_map<const Step *, LaunchPlan>> plans_;
+  /// By rank.
+  std::vector<StepPlans> plans_;
   std::unordered_map<const Step *, const Step *> outer_; ///< of inner steps
-  std::map<Instance, kernels::WorkspaceNeed> needs_;     ///< of this run
-  std::map<Instance, std::unique_ptr<GroupMachine>> machines_;
+  std::map<LaunchGroup, kernels::WorkspaceNeed> needs_;  ///< of this run
+  std::map<LaunchGroup, std::unique_ptr<GroupMachine>> machines_;
 };
 
 } // namespace layline::runtime

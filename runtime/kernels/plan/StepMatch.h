@@ -1,8 +1,8 @@
 // Which steps of a plan are the work of one kernel of rows (kernels/Params.h),
 // and which operand is what in it. Shapes and the number of ranks do not
 // matter here: whether there is such a kernel says the catalogue.
-#ifndef LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_STEPMATCH_H
-#define LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_STEPMATCH_H
+#ifndef LAYLINE_RUNTIME_KERNELS_PLAN_STEPMATCH_H
+#define LAYLINE_RUNTIME_KERNELS_PLAN_STEPMATCH_H
 
 #include "kernels/Params.h"
 #include "plan/Plan.h"
@@ -57,4 +57,4 @@ std::string kindsOf(const Step &step);
 
 } // namespace layline::runtime
 
-#endif // LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_STEPMATCH_H
+#endif // LAYLINE_RUNTIME_KERNELS_PLAN_STEPMATCH_H

@@ -1,4 +1,4 @@
-#include "devices/simt/plan/StepMatch.h"
+#include "kernels/plan/StepMatch.h"
 
 #include "plan/Error.h"
 

@@ -1,6 +1,8 @@
-#include "devices/simt/plan/LaunchPlan.h"
+#include "kernels/plan/LaunchPlan.h"
 
 #include "kernels/LaunchSafety.h"
+#include "plan/Error.h"
+#include "transports/Transport.h"
 
 #include <algorithm>
 #include <numeric>
@@ -10,9 +12,8 @@ namespace {
 
 class Planner {
 public:
-  Planner(const RankContext<float> &rank, const SimtOptions &options,
-          LaunchPlan &result)
-      : rank_(rank), options_(options), result_(result), work_(result.work) {}
+  Planner(const RankRun &rank, const KernelSet &kernels, LaunchPlan &result)
+      : rank_(rank), kernels_(kernels), result_(result), work_(result.work) {}
 
   /// "" or why there is no kernel.
   std::string plan() {
@@ -29,11 +30,9 @@ public:
   }
 
 private:
-  Shape shapeOf(const Operand &operand) const {
-    return localShape(operand.shape, operand.layout, rank_.environment());
-  }
+  Shape shapeOf(const Operand &operand) const { return rank_.shape(operand); }
   std::int64_t ranks() const {
-    return work_.group < 0 ? 1 : rank_.run->plan->groups[work_.group].ranks;
+    return work_.group < 0 ? 1 : rank_.plan->groups[work_.group].ranks;
   }
   bool isSpread() const { return work_.scattered && ranks() > 1; }
 
@@ -43,8 +42,8 @@ private:
   std::string checkOperands() const;
   std::string choose();
 
-  const RankContext<float> &rank_;
-  const SimtOptions &options_;
+  const RankRun &rank_;
+  const KernelSet &kernels_;
   LaunchPlan &result_;
   const RowWork &work_;
   kernels::DType dtype_ = kernels::DType::F32;
@@ -61,13 +60,13 @@ std::string Planner::checkTypes() {
       continue;
     if (isInteger(operand->dtype) || isQuantized(operand->dtype))
       return concat("no kernel of rows takes ", dtypeName(operand->dtype));
-    if (rank_.run->precision == LAYLINE_PRECISION_F32)
+    if (rank_.precision == LAYLINE_PRECISION_F32)
       continue;
     if (operand->dtype != work_.rows->dtype)
       return concat("it mixes ", dtypeName(work_.rows->dtype), " and ",
                     dtypeName(operand->dtype));
   }
-  if (rank_.run->precision == LAYLINE_PRECISION_F32)
+  if (rank_.precision == LAYLINE_PRECISION_F32)
     return "";
   if (work_.rows->dtype != DType::BF16 && work_.rows->dtype != DType::F32)
     return concat("a run in bf16 has no kernels of ",
@@ -106,7 +105,7 @@ std::string Planner::measure() {
 
 /// Kernels deal rows out by balanced block.
 std::string Planner::checkParts() const {
-  const Plan &plan = *rank_.run->plan;
+  const Plan &plan = *rank_.plan;
   const DimLayout &dim = work_.scattered->layout.dims[0];
   const Range &range = plan.ranges[dim.range];
   auto other = [&] {
@@ -116,8 +115,8 @@ std::string Planner::checkParts() const {
   const std::vector<int> axes = plan.groups[work_.group].axes;
   if (dim.unit != 1 || axes != std::vector<int>{range.axis})
     return other();
-  std::vector<std::int64_t> coordinates = rank_.coordinates;
-  Environment environment = rank_.environment();
+  std::vector<std::int64_t> coordinates = plan.coordinates(rank_.rank);
+  Environment environment = rank_.environment;
   environment.coordinates = coordinates.data();
   for (std::int64_t member = 0; member < ranks(); ++member) {
     coordinates[range.axis] = member;
@@ -145,8 +144,12 @@ std::string Planner::checkOperands() const {
                     " elements for rows of ", problem.width);
   std::int64_t rows = problem.tokens;
   if (isSpread()) {
-    std::int64_t member = rank_.communicators[work_.group]->member();
-    rows = kernels::row_block(problem.tokens, ranks(), member).size;
+    const Plan &plan = *rank_.plan;
+    std::vector<std::int64_t> members =
+        membersOf(plan, plan.groups[work_.group], rank_.rank);
+    auto at = std::find(members.begin(), members.end(), rank_.rank);
+    rows =
+        kernels::row_block(problem.tokens, ranks(), at - members.begin()).size;
   }
   for (const Operand *operand : {work_.residual, work_.gate, work_.residualOut})
     if (operand && elements(shapeOf(*operand)) != rows * problem.width)
@@ -165,15 +168,7 @@ std::string Planner::choose() {
     variant.input = work_.input;
     variant.output = work_.output;
   }
-  std::uint32_t resident = 0;
   std::string error;
-  std::int64_t fitting = std::min<std::int64_t>(
-      options_.machine.residentBlocks,
-      options_.machine.residentThreads / kernels::kMaxThreads);
-  if (!kernels::residentBlocks({fitting, 1}, options_.residencyMargin, resident,
-                               error))
-    fail(LAYLINE_RUN_FAILURE, "device 'simt': ", error);
-
   kernels::Variant oneShot = variant;
   oneShot.family = kernels::Family::OneShot;
   oneShot.input = kernels::Input::Own;
@@ -187,21 +182,22 @@ std::string Planner::choose() {
   // Only one_shot gives every rank all rows of the residual.
   bool mustBeOneShot = work_.isAllReduce() && ranks() > 1 && work_.residualOut;
   bool canBeOneShot = work_.isAllReduce() && ranks() > 1 && !work_.gate &&
-                      dtype_ == dtypeOf(rank_.run->precision);
+                      dtype_ == dtypeOf(rank_.precision);
   if (mustBeOneShot && (!canBeOneShot || bytes > kMostOneShotBytes))
     return concat("all rows of the residual leave it, ", bytes,
                   " bytes; one_shot gives at most ", kMostOneShotBytes, " in ",
-                  nameOf(dtypeOf(rank_.run->precision)));
+                  nameOf(dtypeOf(rank_.precision)));
   bool isOneShot = mustBeOneShot || (canBeOneShot && bytes <= kFewOneShotBytes);
   if (isOneShot)
     variant = oneShot;
-  const kernels::Kernel *kernel = options_.find(variant, error);
-  if (!kernel)
+  if (!kernels_.has(variant))
     return "no kernel is " + variant.name();
   if (!kernels::checkProblem(variant, problem, error))
     return error;
-  result_.kernel = kernel;
-  result_.shape = kernels::shapeOf(variant, problem, resident);
+  result_.hasKernel = true;
+  result_.variant = variant;
+  result_.shape =
+      kernels::shapeOf(variant, problem, kernels_.residentBlocks(variant));
   return "";
 }
 
@@ -212,19 +208,42 @@ kernels::DType dtypeOf(layline_precision precision) {
                                              : kernels::DType::F32;
 }
 
-LaunchPlan planLaunch(const RankContext<float> &rank, const Step &step,
-                      const SimtOptions &options, bool keepsSums) {
+kernels::RowBlock LaunchPlan::own(std::int64_t member) const {
+  return kernels::row_block(problem.tokens, variant.ranks, member);
+}
+
+std::int64_t LaunchPlan::rowsIn(std::int64_t member) const {
+  return variant.family == kernels::Family::OneShot ||
+                 variant.input == kernels::Input::Owed
+             ? problem.tokens
+             : own(member).size;
+}
+
+std::int64_t LaunchPlan::rowsOut(std::int64_t member) const {
+  return variant.family == kernels::Family::OneShot ||
+                 variant.output == kernels::Output::Everyone
+             ? problem.tokens
+             : own(member).size;
+}
+
+std::int64_t LaunchPlan::rowsKept(std::int64_t member) const {
+  return variant.family == kernels::Family::OneShot ? problem.tokens
+                                                    : own(member).size;
+}
+
+LaunchPlan planLaunch(const RankRun &rank, const Step &step,
+                      const KernelSet &kernels, bool keepsSums) {
   LaunchPlan result;
   if (!matchStep(step, result.work, result.reason))
     return result;
   if (keepsSums && result.work.keptSum) {
     LaunchPlan keeping = result;
     keeping.work.residualOut = keeping.work.keptSum;
-    keeping.reason = Planner(rank, options, keeping).plan();
-    if (keeping.kernel)
+    keeping.reason = Planner(rank, kernels, keeping).plan();
+    if (keeping.hasKernel)
       return keeping;
   }
-  result.reason = Planner(rank, options, result).plan();
+  result.reason = Planner(rank, kernels, result).plan();
   return result;
 }
 

@@ -1,0 +1,117 @@
+// A planned launch's parameters, of the addresses that its operands and
+// workspace have on a device.
+#ifndef LAYLINE_RUNTIME_KERNELS_PLAN_LAUNCHPARAMS_H
+#define LAYLINE_RUNTIME_KERNELS_PLAN_LAUNCHPARAMS_H
+
+#include "kernels/Params.h"
+#include "kernels/plan/LaunchPlan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace layline::runtime {
+
+/// Where a member's operands lie, in the kernel's type; null: not there. Rows
+/// that the kernel takes or gives whole are whole (LaunchPlan::rowsIn and so
+/// on), others begin at the member's own. `rows` of addends and `values` that
+/// are everyone's must be mapped by all members: symmetric memory.
+struct RowAddresses {
+  void *rows = nullptr, *bias = nullptr, *innerWeight = nullptr,
+       *residual = nullptr, *weight = nullptr, *normBias = nullptr,
+       *gate = nullptr;
+  void *values = nullptr;
+  void *residualOut = nullptr;
+};
+
+/// A group's workspace as one member maps it, laid out as `layout` says; made
+/// once, all zero but for mailboxes, which are poison (kPoison16, kPoison32).
+struct WorkspaceAddresses {
+  kernels::Workspace layout;
+  std::uint32_t maxBlocks = 0;            ///< of the WorkspaceNeed
+  std::vector<unsigned char *> symmetric; ///< by member
+  unsigned char *own = nullptr;
+  std::uint64_t waitLimit = 0; ///< nanoseconds; 0: for ever
+};
+
+inline kernels::Watch watchOf(const WorkspaceAddresses &workspace) {
+  return {reinterpret_cast<kernels::SpinError *>(workspace.own +
+                                                 workspace.layout.error),
+          workspace.waitLimit};
+}
+
+template <int P>
+kernels::PeerFlags<P> peerFlagsOf(const WorkspaceAddresses &workspace,
+                                  std::int64_t member) {
+  kernels::PeerFlags<P> result;
+  for (std::size_t peer = 0; peer < P; ++peer)
+    result.flags[peer] = reinterpret_cast<std::uint32_t *>(
+        workspace.symmetric[peer] + workspace.layout.flags);
+  result.epochs = reinterpret_cast<std::uint32_t *>(workspace.own +
+                                                    workspace.layout.epochs);
+  result.maxBlocks = workspace.maxBlocks;
+  result.rank = static_cast<std::uint32_t>(member);
+  result.watch = watchOf(workspace);
+  return result;
+}
+
+inline kernels::RowOperands operandsOf(const RowWork &work,
+                                       const RowAddresses &at) {
+  kernels::RowOperands operands{};
+  operands.bias = at.bias;
+  operands.innerWeight = at.innerWeight;
+  operands.residual = at.residual;
+  operands.residualOut = at.residualOut;
+  operands.weight = at.weight;
+  operands.normBias = at.normBias;
+  operands.gate = at.gate;
+  operands.innerScale = static_cast<float>(work.innerScale);
+  operands.scale = static_cast<float>(work.scale);
+  operands.eps = static_cast<float>(work.eps);
+  operands.weightOffset = static_cast<float>(work.weightOffset);
+  return operands;
+}
+
+/// Of Family::RowCollective with P ranks. `members` by member, as this one maps
+/// them.
+template <int P>
+kernels::RowParams<P>
+rowParamsOf(const LaunchPlan &planned, const std::vector<RowAddresses> &members,
+            const WorkspaceAddresses &workspace, std::int64_t member) {
+  const RowAddresses &own = members[static_cast<std::size_t>(member)];
+  kernels::RowParams<P> params{};
+  params.peers = peerFlagsOf<P>(workspace, member);
+  for (std::size_t peer = 0; peer < P; ++peer) {
+    params.addends[peer] = members[peer].rows;
+    params.out.values[peer] = members[peer].values;
+  }
+  params.rows = own.rows;
+  params.tokens = planned.problem.tokens;
+  params.width = static_cast<std::int32_t>(planned.problem.width);
+  params.operands = operandsOf(planned.work, own);
+  return params;
+}
+
+/// Of Family::OneShot with P ranks.
+template <int P>
+kernels::OneShotParams<P>
+oneShotParamsOf(const LaunchPlan &planned, const RowAddresses &own,
+                const WorkspaceAddresses &workspace, std::int64_t member) {
+  kernels::OneShotParams<P> params{};
+  for (std::size_t peer = 0; peer < P; ++peer)
+    params.boxes[peer] = workspace.symmetric[peer] + workspace.layout.boxes;
+  params.capacity = workspace.layout.boxCapacity;
+  params.state = reinterpret_cast<kernels::OneShotState *>(
+      workspace.own + workspace.layout.state);
+  params.rank = static_cast<std::uint32_t>(member);
+  params.watch = watchOf(workspace);
+  params.addends = own.rows;
+  params.tokens = planned.problem.tokens;
+  params.width = static_cast<std::int32_t>(planned.problem.width);
+  params.operands = operandsOf(planned.work, own);
+  params.out.values[0] = own.values;
+  return params;
+}
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_KERNELS_PLAN_LAUNCHPARAMS_H

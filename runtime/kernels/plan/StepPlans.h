@@ -1,0 +1,38 @@
+// The launches of a variant's steps on one rank.
+#ifndef LAYLINE_RUNTIME_KERNELS_PLAN_STEPPLANS_H
+#define LAYLINE_RUNTIME_KERNELS_PLAN_STEPPLANS_H
+
+#include "engine/Device.h"
+#include "kernels/plan/LaunchPlan.h"
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace layline::runtime {
+
+/// A group of the plan and its first rank; of a rank by itself, kNoGroup and
+/// the rank. What shares a workspace.
+using LaunchGroup = std::pair<int, std::int64_t>;
+constexpr int kNoGroup = -1;
+LaunchGroup launchGroup(const Plan &plan, std::int64_t rank, int group);
+
+/// By step: of a fused one that no kernel does, its body's too. Steps that are
+/// not here are not looked for (isLookedFor).
+using StepPlans = std::unordered_map<const Step *, LaunchPlan>;
+
+/// The steps must outlive the result. Adds to `needs` what the workspace of
+/// each of the rank's groups has to hold.
+StepPlans planSteps(const RankRun &rank, const std::vector<Step> &steps,
+                    const KernelSet &kernels, bool keepsSums,
+                    std::map<LaunchGroup, kernels::WorkspaceNeed> &needs);
+
+/// Which steps run as which kernel, and why others do not.
+std::vector<KernelUse> listUses(const std::vector<Step> &steps,
+                                const StepPlans &plans);
+
+} // namespace layline::runtime
+
+#endif // LAYLINE_RUNTIME_KERNELS_PLAN_STEPPLANS_H
