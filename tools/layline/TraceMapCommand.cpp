@@ -1,6 +1,5 @@
 //===- TraceMapCommand.cpp - layline trace map ----------------------------===//
 #include "TraceMapReport.h"
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -15,44 +14,6 @@ struct Arguments {
 };
 } // namespace
 
-/// A plan that more than a third does not fit is that of another model.
-static constexpr double kMostMisfit = 1.0 / 3;
-
-static MappedRun mapRun(const Arguments &arguments,
-                        const std::vector<trace::ExpectedProgram> &programs,
-                        const trace::TransferModel &model) {
-  trace::KernelFamilies families = readFamilies(arguments.input);
-  MappedRun run;
-  run.devices = readTraces(arguments.input);
-  std::vector<const trace::Mapping *> pointers;
-  run.mappings.reserve(run.devices.size());
-  for (const trace::DeviceTrace &device : run.devices) {
-    run.mappings.push_back(trace::mapTrace(device, families, programs));
-    pointers.push_back(&run.mappings.back());
-  }
-  run.collectives = trace::findCollectives(pointers, model);
-  return run;
-}
-
-/// Whether the plan can be that of the run; says so if it cannot.
-static bool checkFit(const MappedRun &run) {
-  bool fits = true;
-  for (const trace::Mapping &mapping : run.mappings) {
-    double misfit = mapping.misfit();
-    if (misfit <= kMostMisfit)
-      continue;
-    char percent[16];
-    std::snprintf(percent, sizeof percent, "%.0f", 100 * misfit);
-    std::cerr << mapping.trace->file << ": device " << mapping.trace->device
-              << ": " << percent
-              << " % of what the plan expects or the run did has no "
-                 "counterpart, expected no more than a third: this is another "
-                 "model's or layout's run\n";
-    fits = false;
-  }
-  return fits;
-}
-
 static int runMap(const Arguments &arguments) {
   try {
     int exitCode = Good;
@@ -61,7 +22,7 @@ static int runMap(const Arguments &arguments) {
         readPrograms(arguments.plan, exitCode);
     if (!programs)
       return exitCode;
-    MappedRun run = mapRun(arguments, *programs, model);
+    MappedRun run = mapRun(arguments.input, *programs, model);
     if (!checkFit(run))
       return Refused;
     std::ostringstream text;

@@ -2,16 +2,9 @@
 #ifndef LAYLINE_TOOLS_LAYLINE_TRACEMAPREPORT_H
 #define LAYLINE_TOOLS_LAYLINE_TRACEMAPREPORT_H
 
-#include "TraceArguments.h"
+#include "MappedRun.h"
 
 namespace layline::tool {
-
-/// A run, every rank of it that was recorded, on one plan.
-struct MappedRun {
-  std::vector<trace::DeviceTrace> devices;
-  std::vector<trace::Mapping> mappings; ///< one for each device
-  std::vector<trace::CollectiveUse> collectives;
-};
 
 void printMappedRun(std::ostream &os, const MappedRun &run);
 std::string toJSON(const MappedRun &run);
