@@ -57,7 +57,7 @@ layline_status layline_engine_create(const layline_options *options,
       fail(LAYLINE_BAD_ARGUMENT, "options.timeout is ", chosen.timeout,
            "; above 0 and at most ", kLongestTimeout, " seconds is expected");
     DeviceOptions device{chosen.precision, chosen.taps != 0,
-                         chosen.poison != 0};
+                         chosen.poison != 0, transport.timeout};
     *engine = new layline_engine(
         chosen.device ? chosen.device : "cpu", device,
         makeTransport(chosen.transport ? chosen.transport : "threads",

@@ -82,6 +82,9 @@ struct DeviceOptions {
   layline_precision precision = LAYLINE_PRECISION_F32;
   bool taps = false;
   bool poison = false;
+  /// Seconds that a rank waits for another one, where the device and not the
+  /// transport sees to it.
+  double timeout = kDefaultTimeout;
   /// Null: none. Must outlive the device, and not change while it runs.
   const Hooks *hooks = nullptr;
 };

@@ -62,8 +62,10 @@ CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
     : plan_(plan), options_(options), types_(plan, options.precision),
       cards_((checkSteps(plan), openCards(plan))),
       shape_(cuda::shapeOf(plan, types_)),
-      ranks_(rankViews(plan, shape_, cards_)), groups_(plan, ranks_, cards_),
-      weights_(plan, types_, ranks_, cards_) {
+      ranks_(rankViews(plan, shape_, cards_)),
+      groups_(plan, ranks_, cards_, options.timeout),
+      weights_(plan, types_, ranks_, cards_),
+      engineStreams_(plan, options.hooks, ranks_, cards_) {
   std::size_t streams = std::max<std::size_t>(1, plan.streams.size());
   for (const std::unique_ptr<Card> &card : cards_) {
     streams_.emplace_back(*card, streams);
@@ -336,6 +338,10 @@ std::unique_ptr<Device> makeCudaDevice(const Plan &plan,
     fail(LAYLINE_REFUSED_FEATURE, "device 'cuda' runs all ", plan.ranks(),
          " ranks of the plan in one process; this one has ",
          transport.localRanks().size(), ": transport 'threads' is expected");
+  if (options.hooks && options.hooks->memory())
+    fail(LAYLINE_REFUSED_FEATURE,
+         "device 'cuda' has memory of cards only; an "
+         "engine's allocator is for devices of the host");
   return std::make_unique<cuda::CudaDevice>(plan, options);
 }
 

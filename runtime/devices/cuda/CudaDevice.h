@@ -4,6 +4,7 @@
 #define LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
 
 #include "devices/cuda/DeviceWeights.h"
+#include "devices/cuda/EngineStreams.h"
 #include "devices/cuda/Groups.h"
 #include "engine/Device.h"
 
@@ -92,10 +93,11 @@ private:
   std::vector<RankView> ranks_;
   Groups groups_;
   DeviceWeights weights_;
-  std::vector<SymmetricMemory> arenas_;     ///< by arena number
-  std::vector<DeviceMemory> tables_;        ///< by card
-  std::vector<DeviceMemory> faults_;        ///< by card
-  std::vector<CardStreams> streams_;        ///< by card
+  std::vector<SymmetricMemory> arenas_; ///< by arena number
+  std::vector<DeviceMemory> tables_;    ///< by card
+  std::vector<DeviceMemory> faults_;    ///< by card
+  std::vector<CardStreams> streams_;    ///< by card
+  EngineStreams engineStreams_;
   std::vector<std::unique_ptr<Gemm>> gemm_; ///< by card
   std::vector<Tap> taps_;
   std::unordered_map<const Step *, std::size_t> firstTap_;

@@ -219,8 +219,6 @@ void CudaDevice::refuseHooks(const RunRequest &request) const {
       what = "an engine's own products";
     else if (hooks->attention)
       what = "an engine's own attention";
-    else if (hooks->memory())
-      what = "an engine's own memory";
   }
   if (request.trace)
     what = "a trace";
@@ -247,10 +245,12 @@ void CudaDevice::run(const RunRequest &request) {
         std::memcpy(program.staging[c].data(), bytes.data(), bytes.size());
     }
     program.groups = builder.takeCommands();
+    engineStreams_.beginRun(streams_);
     upload(program);
     if (options_.poison)
       poison(*request.variant);
     enqueueAll(program);
+    engineStreams_.endRun(streams_);
     for (std::size_t c = 0; c < cards_.size(); ++c) {
       cards_[c]->use();
       check(driver().streamSynchronize(streams_[c].get(0)),

@@ -6,17 +6,13 @@
 #include <algorithm>
 
 namespace layline::runtime::cuda {
-namespace {
-
-/// How late a rank may be: its card may be far behind in a long product, never
-/// this far.
-constexpr std::uint64_t kWaitNanoseconds = std::uint64_t(30) * 1000000000;
-
-} // namespace
 
 Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
-               const std::vector<std::unique_ptr<Card>> &cards)
-    : ranks_(ranks) {
+               const std::vector<std::unique_ptr<Card>> &cards, double timeout)
+    : ranks_(ranks),
+      // None would be for ever.
+      waitNanoseconds_(
+          static_cast<std::uint64_t>(std::max(1.0, timeout * 1e9))) {
   for (const std::unique_ptr<Card> &card : cards)
     failures_.emplace_back(*card, sizeof(kernels::SpinError),
                            "record of a rank that is late");
@@ -124,7 +120,7 @@ local::BarrierParams Groups::barrier(ProgramBuilder &builder,
   p.members = static_cast<std::uint32_t>(members);
   p.epoch = flags[p.member] + members;
   p.watch = {failures_[rank.cardNumber].as<kernels::SpinError>(),
-             kWaitNanoseconds};
+             waitNanoseconds_};
   p.rank = static_cast<std::uint32_t>(rank.rank);
   return p;
 }

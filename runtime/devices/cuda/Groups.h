@@ -24,9 +24,10 @@ class Groups {
 public:
   /// Sets the ranks' `members` and `instances`. Throws Error if a group's cards
   /// do not reach one another and NCCL cannot do it either (it wants a card for
-  /// each rank), or is not there.
+  /// each rank), or is not there. `timeout`: seconds that a rank waits for
+  /// another one.
   Groups(const Plan &plan, std::vector<RankView> &ranks,
-         const std::vector<std::unique_ptr<Card>> &cards);
+         const std::vector<std::unique_ptr<Card>> &cards, double timeout);
 
   Reach reach(int group) const {
     return reach_[static_cast<std::size_t>(group)];
@@ -53,6 +54,7 @@ private:
   void connect(Instance &instance, Reach reach, const std::string &what);
 
   std::vector<RankView> &ranks_;
+  std::uint64_t waitNanoseconds_;
   std::vector<DeviceMemory> failures_; ///< by card
   std::deque<Instance> instances_;     ///< addresses stay
   std::vector<Reach> reach_;           ///< by group

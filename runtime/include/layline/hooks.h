@@ -204,9 +204,13 @@ layline_status layline_cache_hooks_set(layline_engine *engine,
 
 /* --- Streams -------------------------------------------------------------- */
 
-/* What the callbacks of a rank's steps on a stream of the plan ("compute",
- * "comm") get as `stream`: on CUDA a cudaStream_t that the runtime launches on,
- * on a CPU anything. Dropped with the plan. */
+/* An engine's stream for a rank and a stream of the plan ("compute", "comm");
+ * null takes it back. Dropped with the plan. On a host device anything, which
+ * callbacks get as `stream`. On device cuda a cudaStream_t or CUstream of the
+ * rank's card: layline_run begins on the cards when all that was put into such
+ * streams before is complete, and what is put into them later, also while
+ * layline_run waits, begins behind the run. A stream of another card fails the
+ * run. */
 layline_status layline_stream_set(layline_engine *engine, int64_t rank,
                                   const char *stream, void *value);
 

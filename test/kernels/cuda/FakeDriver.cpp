@@ -380,7 +380,7 @@ struct FakeCalls {
     d.eventCreate = [](Event *event, unsigned) {
       LAYLINE_ENTER("cuEventCreate");
       *event = newHandle<Event>(g);
-      g.events_[*event] = {};
+      g.events_[*event] = {-1, g.currentCard_};
       g.acquired("event");
       return kSuccess;
     };
@@ -391,6 +391,10 @@ struct FakeCalls {
     };
     d.eventRecord = [](Event event, Stream stream) {
       LAYLINE_ENTER("cuEventRecord");
+      auto found = g.streams_.find(stream);
+      if (found == g.streams_.end() ||
+          found->second.card != g.events_.at(event).card)
+        return Result(400); // CUDA_ERROR_INVALID_HANDLE
       FakeGpu *of = &g;
       g.submit(stream, [of, stream, event] {
         FakeGpu::StreamState state = of->streams_.at(stream);

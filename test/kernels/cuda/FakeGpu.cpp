@@ -2,6 +2,7 @@
 
 #include "devices/cuda/Card.h"
 #include "devices/cuda/KernelImages.h"
+#include "kernels/platform/Platform.h"
 
 #include <algorithm>
 #include <cstring>
@@ -70,6 +71,11 @@ int FakeGpu::liveCount() const {
 
 Result FakeGpu::enter(const char *name, std::size_t bytes, bool canFail) {
   calls_.push_back({name, bytes});
+  if (auto found = atCalls_.find(name); found != atCalls_.end()) {
+    auto what = std::move(found->second);
+    atCalls_.erase(found);
+    what();
+  }
   if (!canFail)
     return kSuccess;
   if (failAfter_ != ~std::size_t(0) && failAfter_-- == 0)
@@ -120,8 +126,31 @@ void FakeGpu::runInStream(Stream stream, const char *what, Work work) {
   }
   submit(stream, [this, stream, what, work] {
     StreamState state = streams_.at(stream);
-    machine_.launch(state.card, {what, {1}, {1}}, work, state.number);
+    std::string name = what;
+    machine_.launch(
+        state.card, {name, {1}, {1}},
+        [this, name, work] {
+          order_.push_back(name);
+          work();
+        },
+        state.number);
   });
+}
+
+void FakeGpu::runSlowly(Stream stream, const std::string &name) {
+  StreamState state = streams_.at(stream);
+  auto *word =
+      reinterpret_cast<std::uint32_t *>(newMemory(state.card, 4, false));
+  *word = 0;
+  machine_.launch(
+      state.card, {name, {1}, {1}},
+      [this, name, word] {
+        // Each look lets others go on.
+        for (int i = 0; i < 50; ++i)
+          device::ld_acquire_sys(word);
+        order_.push_back(name);
+      },
+      state.number);
 }
 
 void FakeGpu::launchKernel(const LaunchConfiguration &configuration,
@@ -164,7 +193,15 @@ void FakeGpu::launchKernel(const LaunchConfiguration &configuration,
   submit(stream, [this, stream, launch, body, parameters] {
     StreamState state = streams_.at(stream);
     machine_.launch(
-        state.card, launch, [body, parameters] { body(parameters); },
+        state.card, launch,
+        [this, body, parameters, name = launch.kernel] {
+          if (blockIdx.x + blockIdx.y + threadIdx.x == 0) {
+            order_.push_back(name);
+            if (auto found = watched_.find(name); found != watched_.end())
+              found->second(parameters);
+          }
+          body(parameters);
+        },
         state.number);
   });
 }

@@ -70,6 +70,22 @@ public:
   const std::map<std::string, int> &live() const { return live_; }
   int liveCount() const;
 
+  /// Names of kernels and copies in the order in which their first threads
+  /// began, and of a test's own work.
+  const std::vector<std::string> &order() const { return order_; }
+  /// Work of somebody else's in a stream, which takes its time: `name` is in
+  /// order() when it is done.
+  void runSlowly(Stream stream, const std::string &name);
+  /// Is shown the parameters of every launch of this kernel from now on, as it
+  /// begins.
+  void watch(const std::string &kernel, std::function<void(Address)> what) {
+    watched_[kernel] = std::move(what);
+  }
+  /// Is done once, at the next call of this name and before it.
+  void atCall(const std::string &name, std::function<void()> what) {
+    atCalls_[name] = std::move(what);
+  }
+
   /// First failure of the emulator, "" if all went well.
   const std::string &emulatorError() const { return emulatorError_; }
 
@@ -121,6 +137,9 @@ private:
   BlasLt blas_;
   std::vector<Call> calls_;
   std::vector<SeenLaunch> launches_;
+  std::vector<std::string> order_;
+  std::map<std::string, std::function<void(Address)>> watched_;
+  std::map<std::string, std::function<void()>> atCalls_;
   std::map<std::string, Result> failures_;
   std::size_t failAfter_ = ~std::size_t(0);
   Result failWith_ = 0;

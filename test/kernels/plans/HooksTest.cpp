@@ -1,0 +1,47 @@
+// Every option and hook of the C API on the devices of the host.
+#include "hooks/HookWalk.h"
+#include "layline/simt.h"
+
+#include <catch2/catch.hpp>
+
+using namespace layline::test;
+
+namespace {
+
+/// What the walk leaves out: how a struct is read, which device it is, and
+/// which processes there are, which test/cli has with mpirun.
+const std::map<std::string, bool> kElsewhere = {{"options.size", true},
+                                                {"options.device", true},
+                                                {"options.transport", true}};
+
+std::string itemOf(const std::string &walked) {
+  return walked.substr(0, walked.find(','));
+}
+
+} // namespace
+
+TEST_CASE("the walk has every option and hook of the headers", "[hooks]") {
+  std::map<std::string, bool> walked = kElsewhere;
+  for (const auto &[item, outcome] : walkHooks({"cpu", {}, {}, {}}))
+    walked[itemOf(item)] = true;
+  CHECK(walked == hooksOfHeaders());
+}
+
+TEST_CASE("device cpu does all that an engine may ask", "[hooks]") {
+  for (const auto &[item, outcome] : walkHooks({"cpu", {}, {}, {}})) {
+    CAPTURE(item);
+    CHECK(outcome == "done");
+  }
+}
+
+TEST_CASE("device simt does, or refuses with the reason", "[hooks]") {
+  REQUIRE(layline_simt_enable("plain", nullptr) == LAYLINE_OK);
+  for (const auto &[item, outcome] : walkHooks({"simt", {}, {}, {}})) {
+    CAPTURE(item);
+    if (item == "options.precision")
+      CHECK(outcome == "device 'simt' runs kernels of f32 and bf16, found "
+                       "precision f64; device 'cpu' has it");
+    else
+      CHECK(outcome == "done");
+  }
+}
