@@ -3,7 +3,6 @@
 #include "devices/cpu/Blas.h"
 #include "devices/cpu/Kernels.h"
 #include "devices/cpu/Rounding.h"
-#include "plan/PositionSource.h"
 
 #include <algorithm>
 #include <cstring>
@@ -50,24 +49,10 @@ CpuDevice<T>::CpuDevice(const Plan &plan, const DeviceOptions &options,
 
 template <typename T> void CpuDevice<T>::prepare(const RunRequest &request) {
   const Variant &variant = *request.variant;
-  state_.variant = &variant;
-  state_.tokens = request.tokens;
-  state_.past = request.past;
-  state_.inputOfBuffer = inputOfBuffers(variant);
-  state_.largestOfInput.clear();
-  for (const std::vector<std::int64_t> &values : *request.inputs)
-    state_.largestOfInput.push_back(
-        values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
-  // Offsets and sizes are for the plan's types: all of an arena grow alike.
-  state_.arenaScale.assign(variant.arenas.size(), 1);
-  for (const Buffer &buffer : variant.buffers) {
-    if (buffer.arena < 0)
-      continue;
-    std::int64_t bytes =
-        isInteger(buffer.dtype) ? sizeof(std::int64_t) : sizeof(T);
-    std::int64_t &scale = state_.arenaScale[buffer.arena];
-    scale = std::max(scale, bytes / dtypeBytes(buffer.dtype));
-  }
+  state_.describe(request, [](const Buffer &buffer) {
+    return static_cast<std::int64_t>(
+        isInteger(buffer.dtype) ? sizeof(std::int64_t) : sizeof(T));
+  });
   for (RankContext<T> &rank : ranks_) {
     if (rank.arenas.size() < variant.arenas.size())
       rank.arenas.resize(variant.arenas.size());
@@ -113,14 +98,7 @@ void CpuDevice<T>::prepareRank(RankContext<T> &rank,
       }
       continue;
     }
-    Shape global = globalShape(buffer.shape, rank.environment());
-    Region region = regionOf(plan_, global, buffer.layout, rank.environment());
-    rank.inputs[b].resize(static_cast<std::size_t>(elements(shapeOf(region))));
-    const std::vector<std::int64_t> &values = (*request.inputs)[buffer.input];
-    forEachRun(global, region,
-               [&](std::int64_t to, std::int64_t from, std::int64_t count) {
-                 std::copy_n(&values[from], count, &rank.inputs[b][to]);
-               });
+    rank.inputs[b] = localInput(plan_, buffer, request, rank.environment());
   }
 }
 
@@ -211,10 +189,8 @@ void CpuDevice<T>::execute(RankContext<T> &rank, const Step &step,
       return;
     if (isLaunched)
       for (const Step &inner : step.body)
-        if (!inner.names.empty())
-          keepTaps(rank, inner);
-    if (!step.names.empty())
-      keepTaps(rank, step);
+        keepTaps(rank, inner);
+    keepTaps(rank, step);
   });
 }
 

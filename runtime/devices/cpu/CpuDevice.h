@@ -16,7 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace layline::runtime {
@@ -49,7 +48,7 @@ public:
   void run(const RunRequest &request) override;
   GlobalValue readBuffer(int buffer,
                          const std::optional<Part> &rows) const override;
-  const std::vector<Tap> &taps() const override { return taps_; }
+  const std::vector<Tap> &taps() const override { return taps_.all(); }
   GlobalValue readTap(std::size_t index) const override;
   std::vector<KernelUse> kernelUses() const override {
     return launcher_ ? launcher_->uses() : std::vector<KernelUse>();
@@ -66,10 +65,6 @@ private:
   void prepare(const RunRequest &request);
   void prepareRank(RankContext<T> &rank, const RunRequest &request);
   void listTaps(const Variant &variant);
-  /// Whether an output of a step is a tap: somebody gave it a name, and it can
-  /// be read after the step.
-  bool isTap(const Step &step, const std::string &name,
-             const Operand &operand) const;
   void recordFailure(std::int64_t rank, std::exception_ptr exception);
   void runRank(RankContext<T> &rank);
   void execute(RankContext<T> &rank, const Step &step, bool isTopLevel);
@@ -86,8 +81,7 @@ private:
   RunState state_;
   Trace *trace_ = nullptr; ///< of this run
   std::unique_ptr<StepLauncher<T>> launcher_;
-  std::vector<Tap> taps_;
-  std::unordered_map<const Step *, std::size_t> firstTap_;
+  TapList taps_;
   std::vector<TapValues<T>> tapValues_;
   std::mutex failureMutex_;
   std::int64_t failedRank_ = -1;

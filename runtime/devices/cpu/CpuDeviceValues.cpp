@@ -88,43 +88,35 @@ GlobalValue CpuDevice<T>::readBuffer(int index,
                                      const std::optional<Part> &rows) const {
   const Buffer &buffer = state_.variant->buffers[index];
   std::int64_t offset = buffer.offset * state_.arenaScale[buffer.arena];
-  ShapeExpr shape = buffer.shape;
-  // Some rows of a value that is held whole lie one behind another.
-  std::int64_t skipped = 0;
-  bool isPart = rows && isHeldWhole(buffer.layout);
-  if (isPart) {
-    shape[0] = Expr::constant(1);
-    skipped = rows->begin *
-              elements(globalShape(shape, {state_.tokens, state_.past}));
-    shape[0] = Expr::constant(rows->size);
-  }
+  BufferRead part = readOf(buffer, rows, state_.tokens, state_.past);
   std::string what = "buffer " + buffer.id;
-  if (isPart)
+  if (part.isPart)
     what += concat(", ", rows->size, " rows from ", rows->begin);
   auto read = [&](auto element) {
     using Element = decltype(element);
-    return assembled(shape, buffer.layout, state_.tokens, state_.past, what,
-                     LocalData<Element>([&](std::int64_t local) {
+    return assembled(part.shape, buffer.layout, state_.tokens, state_.past,
+                     what, LocalData<Element>([&](std::int64_t local) {
                        return reinterpret_cast<const Element *>(
                                   ranks_[local].arenas[buffer.arena].data() +
                                   offset) +
-                              skipped;
+                              part.skipped;
                      }));
   };
   GlobalValue value =
       isInteger(buffer.dtype) ? read(std::int64_t()) : read(T());
-  if (rows && !isPart)
+  if (rows && !part.isPart)
     keepRows(value, *rows);
   return value;
 }
 
 template <typename T>
 GlobalValue CpuDevice<T>::readTap(std::size_t index) const {
-  const Operand &operand = taps_[index].operand;
+  const Tap &tap = taps_.all()[index];
+  const Operand &operand = tap.operand;
   const TapValues<T> &values = tapValues_[index];
   auto read = [&](const auto &data) {
     return assembled(operand.shape, operand.layout, state_.tokens, state_.past,
-                     "tap " + taps_[index].name, data);
+                     "tap " + tap.name, data);
   };
   if (isInteger(operand.dtype))
     return read(LocalData<std::int64_t>(
@@ -135,27 +127,11 @@ GlobalValue CpuDevice<T>::readTap(std::size_t index) const {
 
 template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
   taps_.clear();
-  firstTap_.clear();
-  auto list = [&](const Step &step) {
-    if (step.names.empty())
-      return;
-    firstTap_[&step] = taps_.size();
-    std::size_t output = 0;
-    for (std::size_t a = 0; a < step.args.size(); ++a)
-      for (const Operand &operand : step.args[a])
-        if (step.info().args[a].isOutput) {
-          const std::string &name = step.names[output++];
-          if (isTap(step, name, operand))
-            taps_.push_back({name, operand});
-        }
-  };
   if (options_.taps)
-    for (const Step &step : variant.steps) {
-      list(step);
-      for (const Step &inner : step.body)
-        list(inner);
-    }
-  tapValues_.assign(taps_.size(), {});
+    taps_.list(variant, [&](const Step &step, const Operand &operand) {
+      return !launcher_ || launcher_->keeps(step, operand);
+    });
+  tapValues_.assign(taps_.all().size(), {});
   for (TapValues<T> &values : tapValues_) {
     values.floats.resize(ranks_.size());
     values.integers.resize(ranks_.size());
@@ -163,39 +139,23 @@ template <typename T> void CpuDevice<T>::listTaps(const Variant &variant) {
 }
 
 template <typename T>
-bool CpuDevice<T>::isTap(const Step &step, const std::string &name,
-                         const Operand &operand) const {
-  return !name.empty() && operand.of == Operand::Of::Buffer &&
-         (!launcher_ || launcher_->keeps(step, operand));
-}
-
-template <typename T>
 void CpuDevice<T>::keepTaps(RankContext<T> &rank, const Step &step) {
-  std::size_t tap = firstTap_.at(&step), output = 0;
-  for (std::size_t a = 0; a < step.args.size(); ++a)
-    for (const Operand &operand : step.args[a]) {
-      if (!step.info().args[a].isOutput)
-        continue;
-      if (!isTap(step, step.names[output++], operand))
-        continue;
-      TapValues<T> &values = tapValues_[tap++];
-      auto local = static_cast<std::size_t>(&rank - ranks_.data());
-      if (isInteger(operand.dtype)) {
-        auto tensor = rank.integers(operand);
-        values.integers[local].assign(tensor.data,
-                                      tensor.data + tensor.count());
-      } else {
-        auto tensor = rank.floats(operand);
-        std::vector<T> &kept = values.floats[local];
-        kept.assign(tensor.data, tensor.data + tensor.count());
-        // Inside a fused step the value is not rounded yet; a register never
-        // is.
-        if (isRounded(options_.precision, operand.dtype) &&
-            state_.variant->buffers[operand.index].kind !=
-                Buffer::Class::Register)
-          roundToBF16(kept.data(), tensor.count());
-      }
+  auto local = static_cast<std::size_t>(&rank - ranks_.data());
+  taps_.forEach(step, [&](std::size_t tap, const Operand &operand) {
+    TapValues<T> &values = tapValues_[tap];
+    if (isInteger(operand.dtype)) {
+      auto tensor = rank.integers(operand);
+      values.integers[local].assign(tensor.data, tensor.data + tensor.count());
+      return;
     }
+    auto tensor = rank.floats(operand);
+    std::vector<T> &kept = values.floats[local];
+    kept.assign(tensor.data, tensor.data + tensor.count());
+    // Inside a fused step the value is not rounded yet; a register never is.
+    if (isRounded(options_.precision, operand.dtype) &&
+        state_.variant->buffers[operand.index].kind != Buffer::Class::Register)
+      roundToBF16(kept.data(), tensor.count());
+  });
 }
 
 #define LAYLINE_INSTANTIATE_VALUES(T)                                          \

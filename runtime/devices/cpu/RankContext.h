@@ -6,6 +6,7 @@
 #include "engine/AlignedBytes.h"
 #include "engine/GlobalValue.h"
 #include "engine/Hooks.h"
+#include "engine/RunShape.h"
 #include "plan/Error.h"
 #include "plan/Plan.h"
 #include "transports/Communicator.h"
@@ -34,16 +35,9 @@ template <typename Element> struct Tensor {
 };
 
 /// What all ranks share during a run.
-struct RunState {
-  const Plan *plan = nullptr;
-  const Variant *variant = nullptr;
+struct RunState : RunShape {
   const Hooks *hooks = nullptr;
   layline_precision precision = LAYLINE_PRECISION_F32;
-  std::int64_t tokens = 0;
-  std::int64_t past = 0;
-  std::vector<std::int64_t> arenaScale; ///< run bytes per plan byte, by arena
-  std::vector<int> inputOfBuffer;       ///< plan/PositionSource.h
-  std::vector<std::int64_t> largestOfInput;
 };
 
 /// Memory of kernels that stays from step to step, so that none is asked for in

@@ -3,22 +3,12 @@
 #include "devices/cuda/HostNumbers.h"
 #include "devices/cuda/Steps.h"
 #include "plan/Error.h"
-#include "plan/PositionSource.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace layline::runtime::cuda {
 namespace {
-
-std::int64_t scaleOf(const Variant &variant, const ElementTypes &types,
-                     int arena) {
-  std::int64_t scale = 1;
-  for (const Buffer &buffer : variant.buffers)
-    if (buffer.arena == arena)
-      scale = std::max(scale, types.bytes(buffer) / dtypeBytes(buffer.dtype));
-  return scale;
-}
 
 std::vector<std::unique_ptr<Card>> openCards(const Plan &plan) {
   int count = 0;
@@ -32,7 +22,7 @@ std::vector<std::unique_ptr<Card>> openCards(const Plan &plan) {
 
 /// Neighbouring ranks share a card: those are of one tp group.
 std::vector<RankView>
-rankViews(const Plan &plan, const RunShape &shape,
+rankViews(const Plan &plan, const CardRun &shape,
           const std::vector<std::unique_ptr<Card>> &cards) {
   auto ranks = static_cast<std::size_t>(plan.ranks());
   std::vector<RankView> views(ranks);
@@ -49,8 +39,8 @@ rankViews(const Plan &plan, const RunShape &shape,
   return views;
 }
 
-RunShape shapeOf(const Plan &plan, const ElementTypes &types) {
-  RunShape shape;
+CardRun shapeOf(const Plan &plan, const ElementTypes &types) {
+  CardRun shape;
   shape.plan = &plan;
   shape.types = &types;
   return shape;
@@ -106,10 +96,10 @@ void CudaDevice::makeArenas() {
     std::string name;
     for (const Variant &variant : plan_.variants)
       if (a < variant.arenas.size()) {
-        bytes = std::max(
-            bytes, checkedMul(variant.arenas[a].bytes,
-                              scaleOf(variant, types_, static_cast<int>(a)),
-                              "size of an arena"));
+        bytes =
+            std::max(bytes, checkedMul(variant.arenas[a].bytes,
+                                       arenaScales(variant, elementBytes())[a],
+                                       "size of an arena"));
         name = variant.arenas[a].id;
       }
     // Peers may be able to map it; that they must not is Groups' to find out.
@@ -291,27 +281,31 @@ GlobalValue CudaDevice::readCache(int index) {
 GlobalValue CudaDevice::readBuffer(int index,
                                    const std::optional<Part> &rows) const {
   const Buffer &buffer = shape_.variant->buffers[index];
+  BufferRead part = readOf(buffer, rows, shape_.tokens, shape_.past);
+  NumberType type = types_.of(buffer);
   auto read = [&](auto element) {
     using Element = decltype(element);
     return assembled<Element>(
-        buffer.shape, buffer.layout, shape_.tokens, shape_.past,
+        part.shape, buffer.layout, shape_.tokens, shape_.past,
         [&](const RankView &rank) {
           return readLocal<Element>(
-              rank, rank.address(index),
+              rank,
+              rank.address(index) +
+                  static_cast<Address>(part.skipped * types_.bytes(buffer)),
               elements(
-                  localShape(buffer.shape, buffer.layout, rank.environment())),
-              types_.of(buffer));
+                  localShape(part.shape, buffer.layout, rank.environment())),
+              type);
         });
   };
   GlobalValue value =
       isInteger(buffer.dtype) ? read(std::int64_t()) : read(float());
-  if (rows)
+  if (rows && !part.isPart)
     keepRows(value, *rows);
   return value;
 }
 
 GlobalValue CudaDevice::readTap(std::size_t index) const {
-  const Operand &operand = taps_[index].operand;
+  const Operand &operand = taps_.all()[index].operand;
   const std::vector<Address> &places = ran_->tapPlaces[index];
   auto read = [&](auto element) {
     using Element = decltype(element);

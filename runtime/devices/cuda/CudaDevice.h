@@ -9,7 +9,6 @@
 #include "engine/Device.h"
 
 #include <list>
-#include <unordered_map>
 
 namespace layline::runtime::cuda {
 
@@ -32,7 +31,7 @@ public:
   void run(const RunRequest &request) override;
   GlobalValue readBuffer(int buffer,
                          const std::optional<Part> &rows) const override;
-  const std::vector<Tap> &taps() const override { return taps_; }
+  const std::vector<Tap> &taps() const override { return taps_.all(); }
   GlobalValue readTap(std::size_t index) const override;
 
 private:
@@ -52,11 +51,13 @@ private:
   void makeArenas();
   void makeTables();
   void refuseHooks(const RunRequest &request) const;
+  ElementBytes elementBytes() const {
+    return [this](const Buffer &buffer) { return types_.bytes(buffer); };
+  }
   void describeRun(const RunRequest &request);
   void reserveCaches(std::int64_t rows);
   void reserveCache(CacheRows &cache, const Card &card, std::int64_t rows,
                     const std::string &what);
-  void listTaps(const Variant &variant);
 
   Program &programFor(const RunRequest &request);
   void build(Program &program, const RunRequest &request);
@@ -89,7 +90,7 @@ private:
   DeviceOptions options_;
   ElementTypes types_;
   std::vector<std::unique_ptr<Card>> cards_; // before all that is on them
-  RunShape shape_;
+  CardRun shape_;
   std::vector<RankView> ranks_;
   Groups groups_;
   DeviceWeights weights_;
@@ -99,8 +100,7 @@ private:
   std::vector<CardStreams> streams_;    ///< by card
   EngineStreams engineStreams_;
   std::vector<std::unique_ptr<Gemm>> gemm_; ///< by card
-  std::vector<Tap> taps_;
-  std::unordered_map<const Step *, std::size_t> firstTap_;
+  TapList taps_;
   const Program *ran_ = nullptr; ///< last
   std::list<Program> programs_;  ///< most recently used first
 };

@@ -3,7 +3,6 @@
 #include "devices/cuda/HostNumbers.h"
 #include "devices/cuda/Steps.h"
 #include "plan/Error.h"
-#include "plan/PositionSource.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,50 +36,12 @@ std::string describe(const local::FaultRecord &record) {
 } // namespace
 
 void CudaDevice::describeRun(const RunRequest &request) {
-  const Variant &variant = *request.variant;
-  shape_.variant = &variant;
-  shape_.tokens = request.tokens;
-  shape_.past = request.past;
-  shape_.inputOfBuffer = inputOfBuffers(variant);
-  shape_.largestOfInput.clear();
-  for (const std::vector<std::int64_t> &values : *request.inputs)
-    shape_.largestOfInput.push_back(
-        values.empty() ? 0 : *std::max_element(values.begin(), values.end()));
-  // Offsets and sizes are for the plan's types: all of an arena grow alike.
-  shape_.arenaScale.assign(variant.arenas.size(), 1);
-  for (const Buffer &buffer : variant.buffers)
-    if (buffer.arena >= 0) {
-      std::int64_t &scale = shape_.arenaScale[buffer.arena];
-      scale = std::max(scale, types_.bytes(buffer) / dtypeBytes(buffer.dtype));
-    }
+  shape_.describe(request, elementBytes());
   for (RankView &rank : ranks_)
     rank.parts = plan_.parts(request.tokens, rank.coordinates);
-  listTaps(variant);
-}
-
-void CudaDevice::listTaps(const Variant &variant) {
   taps_.clear();
-  firstTap_.clear();
-  if (!options_.taps)
-    return;
-  auto list = [&](const Step &step) {
-    if (step.names.empty())
-      return;
-    firstTap_[&step] = taps_.size();
-    std::size_t output = 0;
-    for (std::size_t a = 0; a < step.args.size(); ++a)
-      for (const Operand &operand : step.args[a])
-        if (step.info().args[a].isOutput) {
-          const std::string &name = step.names[output++];
-          if (!name.empty() && operand.of == Operand::Of::Buffer)
-            taps_.push_back({name, operand});
-        }
-  };
-  for (const Step &step : variant.steps) {
-    list(step);
-    for (const Step &inner : step.body)
-      list(inner);
-  }
+  if (options_.taps)
+    taps_.list(*request.variant);
 }
 
 // ---- Building
@@ -136,7 +97,7 @@ void CudaDevice::build(Program &program, const RunRequest &request) {
 
 void CudaDevice::addAll(ProgramBuilder &builder, Program &program,
                         const RunRequest &request) {
-  program.tapPlaces.clear();
+  program.tapPlaces.assign(taps_.all().size(), {});
   addInputs(builder, request);
   const std::vector<Step> &steps = request.variant->steps;
   for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -154,16 +115,8 @@ void CudaDevice::addInputs(ProgramBuilder &builder, const RunRequest &request) {
       const Buffer &buffer = variant.buffers[b];
       if (buffer.kind != Buffer::Class::Input)
         continue;
-      Shape global = globalShape(buffer.shape, rank.environment());
-      Region region =
-          regionOf(plan_, global, buffer.layout, rank.environment());
-      const std::vector<std::int64_t> &values = (*request.inputs)[buffer.input];
-      std::vector<std::int64_t> part(
-          static_cast<std::size_t>(elements(runtime::shapeOf(region))));
-      forEachRun(global, region,
-                 [&](std::int64_t to, std::int64_t from, std::int64_t count) {
-                   std::copy_n(&values[from], count, &part[to]);
-                 });
+      std::vector<std::int64_t> part =
+          localInput(plan_, buffer, request, rank.environment());
       rank.inputs[b] =
           reinterpret_cast<Address>(builder.table(rank.cardNumber, part));
     }
@@ -187,25 +140,16 @@ void CudaDevice::addStep(ProgramBuilder &builder, Program &program,
 
 void CudaDevice::addTaps(ProgramBuilder &builder, Program &program,
                          const Step &step) {
-  if (firstTap_.count(&step) == 0)
-    return;
-  std::size_t output = 0;
-  for (std::size_t a = 0; a < step.args.size(); ++a)
-    for (const Operand &operand : step.args[a]) {
-      if (!step.info().args[a].isOutput)
-        continue;
-      if (step.names[output++].empty() || operand.of != Operand::Of::Buffer)
-        continue;
-      std::vector<Address> places;
-      const Buffer &buffer = shape_.variant->buffers[operand.index];
-      for (const RankView &rank : ranks_) {
-        auto bytes = static_cast<std::size_t>(elements(rank.shape(operand)) *
-                                              types_.bytes(buffer));
-        places.push_back(builder.tap(rank, bytes));
-        builder.copy(rank, rank.address(operand.index), places.back(), bytes);
-      }
-      program.tapPlaces.push_back(std::move(places));
+  taps_.forEach(step, [&](std::size_t tap, const Operand &operand) {
+    std::vector<Address> &places = program.tapPlaces[tap];
+    const Buffer &buffer = shape_.variant->buffers[operand.index];
+    for (const RankView &rank : ranks_) {
+      auto bytes = static_cast<std::size_t>(elements(rank.shape(operand)) *
+                                            types_.bytes(buffer));
+      places.push_back(builder.tap(rank, bytes));
+      builder.copy(rank, rank.address(operand.index), places.back(), bytes);
     }
+  });
 }
 
 // ---- Running

@@ -47,7 +47,7 @@ public:
 
   std::vector<RankView> &ranks() { return ranks_; }
   const Groups &groups() const { return groups_; }
-  const RunShape &run() const { return *ranks_.front().run; }
+  const CardRun &run() const { return *ranks_.front().run; }
   std::size_t cards() const { return cards_.size(); }
   Card &card(std::size_t number) { return *cards_[number]; }
   std::size_t stream() const { return stream_; }

@@ -4,7 +4,7 @@
 #define LAYLINE_RUNTIME_DEVICES_CUDA_RANKVIEW_H
 
 #include "devices/cuda/Card.h"
-#include "engine/GlobalValue.h"
+#include "engine/RunShape.h"
 #include "kernels/local/LocalParams.h"
 #include "layline/runtime.h"
 #include "plan/Plan.h"
@@ -47,14 +47,8 @@ struct CacheRows {
 };
 
 /// What all ranks have in common during a run.
-struct RunShape {
-  const Plan *plan = nullptr;
-  const Variant *variant = nullptr;
+struct CardRun : RunShape {
   const ElementTypes *types = nullptr;
-  std::int64_t tokens = 0, past = 0;
-  std::vector<std::int64_t> arenaScale; ///< run bytes per plan byte, by arena
-  std::vector<int> inputOfBuffer;       ///< plan/PositionSource.h
-  std::vector<std::int64_t> largestOfInput;
 };
 
 /// The instance of a group that a rank is in: its ranks, by member.
@@ -64,7 +58,7 @@ struct GroupInstance {
 };
 
 struct RankView {
-  const RunShape *run = nullptr;
+  const CardRun *run = nullptr;
   std::int64_t rank = 0;
   Card *card = nullptr;
   std::size_t cardNumber = 0; ///< among the device's cards

@@ -3,59 +3,74 @@
 #include "plan/Error.h"
 
 namespace layline::runtime::cuda {
+namespace {
+
+/// A kernel of rows: `fill(rank, parameters)` sets what else there is than
+/// input, output, rows and width. A rank may have rows without features, whose
+/// statistics are zero.
+template <typename P, typename Fill>
+void addRows(ProgramBuilder &builder, const Step &step, const char *symbol,
+             const Fill &fill) {
+  builder.kernel<P>(symbol, [&](const RankView &rank, P &p) {
+    Shape shape = rank.shape(step.arg("input"));
+    p.input = rank.numbers(step.arg("input"));
+    p.output = rank.numbers(step.arg("output"));
+    p.width = shape.back();
+    p.rows = rowsOf(shape);
+    fill(rank, p);
+    return p.rows;
+  });
+}
+
+/// Groups of neighbouring values that share a scale.
+template <typename P>
+void setGroups(const RankView &rank, const Step &step, const char *wide, P &p) {
+  p.values = rank.numbers(step.arg("values"));
+  p.scales = rank.numbers(step.arg("scales"));
+  p.groups = elements(rank.shape(step.arg("scales")));
+  p.width = p.groups == 0 ? 0 : elements(rank.shape(step.arg(wide))) / p.groups;
+}
+
+} // namespace
 
 void addNorm(ProgramBuilder &builder, const Step &step) {
-  builder.kernel<local::NormParams>(
-      "layline_norm", [&](const RankView &rank, local::NormParams &p) {
-        Shape shape = rank.shape(step.arg("input"));
-        p.input = rank.numbers(step.arg("input"));
-        p.output = rank.numbers(step.arg("output"));
-        p.weight = rank.numbers(step.arg("weight"));
-        p.weightRows = rowsOf(rank.shape(step.arg("weight")));
-        if (const Operand *bias = step.find("bias")) {
-          p.bias = rank.numbers(*bias);
-          p.biasRows = rowsOf(rank.shape(*bias));
-        }
-        p.width = shape.back();
-        p.rows = p.width == 0 ? 0 : rowsOf(shape);
-        p.eps = static_cast<float>(step.attrs.eps);
-        p.weightOffset = static_cast<float>(step.attrs.weightOffset);
-        p.isRms = step.attrs.norm == NormKind::Rms;
-        return p.rows;
-      });
+  addRows<local::NormParams>(builder, step, "layline_norm",
+                             [&](const RankView &rank, local::NormParams &p) {
+                               p.weight = rank.numbers(step.arg("weight"));
+                               p.weightRows =
+                                   rowsOf(rank.shape(step.arg("weight")));
+                               if (const Operand *bias = step.find("bias")) {
+                                 p.bias = rank.numbers(*bias);
+                                 p.biasRows = rowsOf(rank.shape(*bias));
+                               }
+                               p.eps = static_cast<float>(step.attrs.eps);
+                               p.weightOffset =
+                                   static_cast<float>(step.attrs.weightOffset);
+                               p.isRms = step.attrs.norm == NormKind::Rms;
+                               if (p.width == 0)
+                                 p.rows = 0;
+                             });
 }
 
 void addRowSquares(ProgramBuilder &builder, const Step &step) {
-  builder.kernel<local::RowSquaresParams>(
-      "layline_row_squares",
-      [&](const RankView &rank, local::RowSquaresParams &p) {
-        Shape shape = rank.shape(step.arg("input"));
-        p.input = rank.numbers(step.arg("input"));
-        p.output = rank.numbers(step.arg("output"));
-        p.rows = shape.front();
-        p.width = shape.back();
-        return p.rows;
-      });
+  addRows<local::RowSquaresParams>(
+      builder, step, "layline_row_squares",
+      [](const RankView &, local::RowSquaresParams &) {});
 }
 
 void addNormBy(ProgramBuilder &builder, const Step &step) {
-  builder.kernel<local::NormByParams>(
-      "layline_norm_by", [&](const RankView &rank, local::NormByParams &p) {
-        Shape shape = rank.shape(step.arg("input"));
-        p.input = rank.numbers(step.arg("input"));
-        p.output = rank.numbers(step.arg("output"));
+  addRows<local::NormByParams>(
+      builder, step, "layline_norm_by",
+      [&](const RankView &rank, local::NormByParams &p) {
         p.statistics = rank.numbers(step.arg("statistics"));
         p.weight = rank.numbers(step.arg("weight"));
-        p.rows = shape.front();
-        p.width = shape.back();
         p.count = static_cast<float>(step.attrs.width);
         p.eps = static_cast<float>(step.attrs.eps);
-        return p.rows;
       });
 }
 
 void addRope(ProgramBuilder &builder, const Step &step) {
-  const RunShape &run = builder.run();
+  const CardRun &run = builder.run();
   const Table &table = run.plan->tables[step.arg("table").index];
   bool isLong = false;
   if (table.longNumbers) {
@@ -90,12 +105,7 @@ void addQuantize(ProgramBuilder &builder, const Step &step) {
   builder.kernel<local::QuantizeParams>(
       "layline_quantize", [&](const RankView &rank, local::QuantizeParams &p) {
         p.input = rank.numbers(step.arg("input"));
-        p.values = rank.numbers(step.arg("values"));
-        p.scales = rank.numbers(step.arg("scales"));
-        p.groups = elements(rank.shape(step.arg("scales")));
-        p.width = p.groups == 0
-                      ? 0
-                      : elements(rank.shape(step.arg("input"))) / p.groups;
+        setGroups(rank, step, "input", p);
         p.format = step.attrs.format == QuantFormat::Fp8E4M3 ? NumberType::E4M3
                                                              : NumberType::E5M2;
         return p.groups;
@@ -106,13 +116,8 @@ void addDequantize(ProgramBuilder &builder, const Step &step) {
   builder.kernel<local::DequantizeParams>(
       "layline_dequantize",
       [&](const RankView &rank, local::DequantizeParams &p) {
-        p.values = rank.numbers(step.arg("values"));
-        p.scales = rank.numbers(step.arg("scales"));
+        setGroups(rank, step, "values", p);
         p.output = rank.numbers(step.arg("output"));
-        p.groups = elements(rank.shape(step.arg("scales")));
-        p.width = p.groups == 0
-                      ? 0
-                      : elements(rank.shape(step.arg("values"))) / p.groups;
         return blocksForElements(p.groups * p.width);
       });
 }
