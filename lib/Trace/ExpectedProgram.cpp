@@ -1,6 +1,7 @@
 //===- ExpectedProgram.cpp - what a launch plan says must run -------------===//
 #include "layline/Trace/ExpectedProgram.h"
 #include "ExpectedOrder.h"
+#include "StepWork.h"
 #include "plan/Load.h"
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ bool layline::trace::isCollective(Work work) {
   return work >= Work::AllReduce && work <= Work::Combine;
 }
 
-static Work workOf(StepKind kind) {
+Work layline::trace::workOf(StepKind kind) {
   switch (kind) {
   case StepKind::Embedding:
     return Work::Embedding;

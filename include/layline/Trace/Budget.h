@@ -116,7 +116,8 @@ struct BoundaryBudget {
   Figure gain() const;
 };
 
-/// Everything that the boundaries cost under one of the planner's baselines.
+/// us of a pass's collectives, copies at them and row-wise work up to the next
+/// product, and of all else that changes, under the planner's baselines.
 struct Baselines {
   double today = 0, unfused = 0, chosen = 0;
 };
@@ -151,9 +152,11 @@ struct PassBudget {
   BudgetEntries lines;       ///< sums of those of the boundaries
   std::vector<BoundaryBudget> boundaries; ///< in order of the run
   GainBound bound;
-  /// The three baselines of all boundaries: measured here and what takes its
-  /// place; and by the cost model alone, without a look at the recording.
-  Baselines here, model;
+  /// today: measured here; the others: less the gains as expected.
+  Baselines here;
+  /// By the planner alone, which has not seen the recording; nothing if it has
+  /// not priced this plan at this token count.
+  std::optional<Baselines> planner;
   /// Copies that stay, since the collective that they serve stays.
   double copiesLeft = 0;
   /// What somebody who relies on the figures must know.
@@ -181,6 +184,28 @@ struct Budget {
   int64_t partialPasses = 0;
   double partialUs = 0;
 };
+
+/// A plan.json and what messages call it.
+struct PlanText {
+  std::string text, name;
+};
+
+class StepCosts;
+
+/// Token counts of the passes that were recorded whole, ascending, each once:
+/// what another plan must have programs for. Throws BudgetError if there is no
+/// such pass or the batch of one is not known.
+std::vector<int64_t>
+listTokenCounts(const std::vector<const Mapping *> &mappings);
+
+/// Of mappings of one run, one for each rank that was recorded, with their
+/// collectives (findCollectives). `before` is the plan that they are mapped on.
+/// Throws BudgetError as described there, TraceError if a plan is refused by
+/// the loader.
+Budget makeBudget(const std::vector<const Mapping *> &mappings,
+                  const std::vector<CollectiveUse> &uses,
+                  const PlanText &before, const PlanText &after,
+                  const StepCosts &costs);
 
 } // namespace layline::trace
 
