@@ -114,8 +114,8 @@ compileModel(const TracePlanArguments &arguments, int &exitCode) {
   return std::nullopt;
 }
 
-std::optional<std::vector<trace::ExpectedProgram>>
-layline::tool::readPrograms(const TracePlanArguments &arguments,
+std::optional<trace::PlanText>
+layline::tool::readPlanText(const TracePlanArguments &arguments,
                             int &exitCode) {
   if (arguments.plan.empty() && arguments.model.empty())
     throw CLI::ValidationError("--plan", "found neither --plan nor --model, "
@@ -128,12 +128,21 @@ layline::tool::readPrograms(const TracePlanArguments &arguments,
       exitCode = Unusable;
       return std::nullopt;
     }
-    return trace::expectPrograms(*text, path);
+    return trace::PlanText{std::move(*text), path};
   }
   std::optional<std::string> plan = compileModel(arguments, exitCode);
   if (!plan)
     return std::nullopt;
-  return trace::expectPrograms(*plan, arguments.model);
+  return trace::PlanText{std::move(*plan), arguments.model};
+}
+
+std::optional<std::vector<trace::ExpectedProgram>>
+layline::tool::readPrograms(const TracePlanArguments &arguments,
+                            int &exitCode) {
+  std::optional<trace::PlanText> plan = readPlanText(arguments, exitCode);
+  if (!plan)
+    return std::nullopt;
+  return trace::expectPrograms(plan->text, plan->name);
 }
 
 trace::TransferModel

@@ -3,7 +3,7 @@
 #define LAYLINE_TOOLS_LAYLINE_TRACEARGUMENTS_H
 
 #include "Commands.h"
-#include "layline/Trace/Communication.h"
+#include "layline/Trace/Budget.h"
 #include "layline/Trace/Readers.h"
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -39,7 +39,11 @@ readTraces(const TraceInputArguments &arguments);
 
 trace::KernelFamilies readFamilies(const TraceInputArguments &arguments);
 
-/// On failure prints what is wrong, sets `exitCode` and gives nothing.
+/// The plan that the run executed. On failure prints what is wrong, sets
+/// `exitCode` and gives nothing.
+std::optional<trace::PlanText> readPlanText(const TracePlanArguments &arguments,
+                                            int &exitCode);
+/// Its programs.
 std::optional<std::vector<trace::ExpectedProgram>>
 readPrograms(const TracePlanArguments &arguments, int &exitCode);
 
@@ -75,6 +79,7 @@ void printUnknown(std::ostream &os, const trace::DeviceTrace &device,
 
 void addTraceSummaryCommand(CLI::App &app, int &exitCode);
 void addTraceMapCommand(CLI::App &app, int &exitCode);
+void addTraceBudgetCommand(CLI::App &app, int &exitCode);
 
 } // namespace layline::tool
 

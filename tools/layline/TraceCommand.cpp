@@ -119,4 +119,5 @@ void layline::tool::addTraceCommand(CLI::App &app, int &exitCode) {
   command->require_subcommand(1);
   addTraceSummaryCommand(*command, exitCode);
   addTraceMapCommand(*command, exitCode);
+  addTraceBudgetCommand(*command, exitCode);
 }
