@@ -36,9 +36,8 @@ __device__ __forceinline__ Votes count_votes(bool yes) {
 /// Places of all choices of one expert; block b is the expert's. The last block
 /// also writes the end of the last one, and every block takes a share of the
 /// choices that are no choice of this rank's.
-template <int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    sort_by_expert(const __grid_constant__ ExpertParams p) {
+template <typename Protocol>
+__device__ __forceinline__ void run_sort_by_expert(const ExpertParams &p) {
   Protocol::begin();
   const std::int64_t choices = p.tokens * p.chosen;
   const int expert = static_cast<int>(blockIdx.x);
@@ -71,9 +70,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 }
 
 /// A block takes a choice at a time.
-template <typename T, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    permute_rows(const __grid_constant__ ExpertParams p) {
+template <typename T, typename Protocol>
+__device__ __forceinline__ void run_permute_rows(const ExpertParams &p) {
   Protocol::begin();
   const std::int64_t choices = p.tokens * p.chosen;
   const int vectors = p.width / kWidth<T>;
@@ -90,9 +88,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 /// merged = scale * sum over the choices of weight * result + shared, in the
 /// order of the choices. A block takes a row at a time.
-template <typename T, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    merge_experts(const __grid_constant__ ExpertParams p) {
+template <typename T, typename Protocol>
+__device__ __forceinline__ void run_merge_experts(const ExpertParams &p) {
   Protocol::begin();
   const int vectors = p.width / kWidth<T>;
   for (std::int64_t t = blockIdx.x; t < p.tokens; t += gridDim.x)
@@ -120,6 +117,22 @@ __global__ void __launch_bounds__(THREADS, 1)
       st_v4(vector_of<T, Protocol>(p.merged, t, p.width, v), narrow<T>(sum));
     }
   Protocol::end();
+}
+
+template <int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    sort_by_expert(const __grid_constant__ ExpertParams p) {
+  run_sort_by_expert<Protocol>(p);
+}
+template <typename T, int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    permute_rows(const __grid_constant__ ExpertParams p) {
+  run_permute_rows<T, Protocol>(p);
+}
+template <typename T, int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    merge_experts(const __grid_constant__ ExpertParams p) {
+  run_merge_experts<T, Protocol>(p);
 }
 
 } // namespace layline::kernels

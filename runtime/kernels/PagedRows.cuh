@@ -19,13 +19,12 @@ paged_row(const PagedRowsParams &p, unsigned char *pool, std::int64_t token) {
          Protocol::offset(token % p.pageTokens, p.tokenStride);
 }
 
-/// The grid's x counts chunks, its y planes. Scatter waits for each chunk's
-/// flag, where there are flags; Pack sets it.
-template <PagedCopy kCopy, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    paged_rows(const __grid_constant__ PagedRowsParams p) {
+/// The grid's x counts chunks. Scatter waits for each chunk's flag, where there
+/// are flags; Pack sets it.
+template <PagedCopy kCopy, typename Protocol>
+__device__ __forceinline__ void run_paged_rows(const PagedRowsParams &p,
+                                               std::int64_t plane) {
   Protocol::begin();
-  const std::int64_t plane = blockIdx.y;
   const std::int64_t chunks = (p.tokens + p.chunkTokens - 1) / p.chunkTokens;
   const std::int64_t vectors = p.rowBytes / 16;
   auto *pool = static_cast<unsigned char *>(ld(p.pools + plane));
@@ -62,6 +61,13 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
   }
   Protocol::end();
+}
+
+/// The grid's y is the plane.
+template <PagedCopy kCopy, int THREADS, typename Protocol = Sound>
+__global__ void __launch_bounds__(THREADS, 1)
+    paged_rows(const __grid_constant__ PagedRowsParams p) {
+  run_paged_rows<kCopy, Protocol>(p, blockIdx.y);
 }
 
 } // namespace layline::kernels

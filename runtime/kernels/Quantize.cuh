@@ -26,12 +26,15 @@ __device__ __forceinline__ float largest_of(const float (&x)[kWidth<T>]) {
 template <typename Format, typename T>
 __device__ __forceinline__ std::uint64_t payload_of(const float (&x)[kWidth<T>],
                                                     float scale) {
+  float y[kWidth<T>];
+  LAYLINE_IN_REGISTERS
+  for (int j = 0; j < kWidth<T>; ++j)
+    y[j] = scale == 0.0F ? 0.0F : x[j] / scale;
   std::uint64_t bytes = 0;
   LAYLINE_IN_REGISTERS
-  for (int j = 0; j < kWidth<T>; ++j) {
-    float y = scale == 0.0F ? 0.0F : x[j] / scale;
-    bytes |= static_cast<std::uint64_t>(from_float<Format>(y).bits) << (8 * j);
-  }
+  for (int j = 0; j < kWidth<T>; j += 2)
+    bytes |= static_cast<std::uint64_t>(pack_pair<Format>(y[j], y[j + 1]))
+             << (8 * j);
   return bytes;
 }
 

@@ -70,7 +70,7 @@ private:
     if constexpr (kOutput == Output::Own) {
       body(pointers[rank]);
     } else {
-      LAYLINE_UNROLL
+      LAYLINE_ROLLED
       for (int step = 0; step < P; ++step)
         body(pointers[(rank + step) % P]);
     }

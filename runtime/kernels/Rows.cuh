@@ -25,21 +25,43 @@ template <typename T, int VPT> struct Row {
   std::int32_t vectors; ///< width / kWidth
 };
 
+/// Lower and upper half of a word.
+template <typename T>
+__device__ __forceinline__ void widen_pair(std::uint32_t word, float &low,
+                                           float &high) {
+  low = to_float(T{static_cast<std::uint16_t>(word)});
+  high = to_float(T{static_cast<std::uint16_t>(word >> 16)});
+}
+template <>
+__device__ __forceinline__ void
+widen_pair<bf16>(std::uint32_t word, float &low, float &high) {
+  low = float_of_bits(word << 16);
+  high = float_of_bits(word & 0xffff0000U);
+}
+
 template <typename T>
 __device__ __forceinline__ void widen(const Vec16 &v, float (&x)[kWidth<T>]) {
-  Pack16<T> numbers = as_pack<T>(v);
+  const std::uint32_t words[] = {v.x, v.y, v.z, v.w};
   LAYLINE_IN_REGISTERS
-  for (int j = 0; j < kWidth<T>; ++j)
-    x[j] = to_float(numbers.v[j]);
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (sizeof(T) == 4)
+      x[i] = float_of_bits(words[i]);
+    else
+      widen_pair<T>(words[i], x[2 * i], x[2 * i + 1]);
+  }
 }
 
 template <typename T>
 __device__ __forceinline__ Vec16 narrow(const float (&x)[kWidth<T>]) {
-  Pack16<T> numbers;
+  std::uint32_t words[4];
   LAYLINE_IN_REGISTERS
-  for (int j = 0; j < kWidth<T>; ++j)
-    numbers.v[j] = from_float<T>(x[j]);
-  return as_vec16(numbers);
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (sizeof(T) == 4)
+      words[i] = float_bits(x[i]);
+    else
+      words[i] = pack_pair<T>(x[2 * i], x[2 * i + 1]);
+  }
+  return {words[0], words[1], words[2], words[3]};
 }
 
 /// Vector `vector` of row `row` of a tensor of rows.

@@ -9,6 +9,7 @@
 //   SharedSpan<T>                such an array as a parameter of a function
 //   shared_add(array, i, value)  atomic; the value before
 //   LAYLINE_UNROLL               before a loop: unroll it
+//   LAYLINE_ROLLED               before a loop: do not
 //
 //   flags, u32                   st_{relaxed,release}_{sys,gpu}
 //                                ld_{relaxed,acquire}_{sys,gpu}

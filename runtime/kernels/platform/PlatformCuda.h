@@ -11,6 +11,7 @@
   extern __shared__ __align__(16) unsigned char layline_dynamic_shared[];      \
   T *const name = reinterpret_cast<T *>(layline_dynamic_shared)
 #define LAYLINE_UNROLL _Pragma("unroll")
+#define LAYLINE_ROLLED _Pragma("unroll 1")
 
 namespace layline::device {
 
@@ -126,12 +127,20 @@ template <typename T> __device__ __forceinline__ void st(T *to, T value) {
   *to = value;
 }
 
+// By name: the compiler takes an access of a uint4 apart where it likes its
+// words better, and does not always put them together again.
 __device__ __forceinline__ Vec16 ld_v4(const void *from) {
-  uint4 v = *static_cast<const uint4 *>(from);
-  return {v.x, v.y, v.z, v.w};
+  Vec16 v;
+  asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(from)
+               : "memory");
+  return v;
 }
 __device__ __forceinline__ void st_v4(void *to, Vec16 v) {
-  *static_cast<uint4 *>(to) = make_uint4(v.x, v.y, v.z, v.w);
+  asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(v.x),
+               "r"(v.y), "r"(v.z), "r"(v.w)
+               : "memory");
 }
 
 __device__ __forceinline__ Vec16 ld_relaxed_v4(const void *from) {

@@ -21,6 +21,7 @@
 #else
 #define LAYLINE_UNROLL _Pragma("GCC unroll 16")
 #endif
+#define LAYLINE_ROLLED
 
 #define threadIdx (::layline::simt::thisThread->threadIndex)
 #define blockIdx (::layline::simt::thisThread->blockIndex)

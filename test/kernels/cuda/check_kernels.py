@@ -22,7 +22,39 @@ from kernel_checks import Rule
 WHEELS = ["nvidia-cuda-nvcc==13.0.88", "nvidia-nvvm==13.0.88",
           "nvidia-cuda-crt==13.0.88", "nvidia-cuda-runtime==13.0.96"]
 
+MEETS = ["release", "acquire"]
+#: Programmatic launches: as every kernel of the catalogue.
+LAUNCHES = ["wait for the launch before", "let the next launch begin"]
+ROWS = r"^layline_fused_rows_\w+?_"
+
 RULES = [
+    # Rows of groups meet the peers at the entry and at the exit.
+    Rule(ROWS + r"x[2-8]_", required=MEETS + LAUNCHES, registers=120),
+    Rule(ROWS + r"x1_", required=LAUNCHES, absent=MEETS, registers=96),
+    Rule(ROWS + r"x\d_(Own|Owed)_", required=["vector load"],
+         absent=["switch sum"]),
+    Rule(ROWS + r"x\d_\w+?_(Own|Everyone)_", required=["vector store"],
+         absent=["switch store"]),
+    Rule(ROWS + r"x\d_OwedMulticast_", required=["switch sum"]),
+    Rule(ROWS + r"x\d_\w+?_EveryoneMulticast_", required=["switch store"]),
+    # Words of mailboxes are their own flags.
+    Rule(r"^layline_fused_one_shot_",
+         required=["relaxed vector load", "relaxed vector store",
+                   "system fence"] + LAUNCHES,
+         absent=MEETS, registers=128),
+    Rule(r"^layline_fused_broadcast_",
+         required=MEETS + LAUNCHES + ["vector load", "vector store"],
+         registers=80),
+    Rule(r"^layline_fused_pages_Pack$", required=["release", "vector store"],
+         absent=["acquire"], registers=80),
+    Rule(r"^layline_fused_pages_Scatter$", required=["acquire", "vector store"],
+         absent=["release"], registers=80),
+    Rule(r"^layline_fused_rope_", required=["double"] + LAUNCHES, absent=MEETS,
+         registers=80),
+    Rule(r"^layline_fused_rope_\w+_by8$",
+         required=["vector load", "vector store"]),
+    Rule(r"^layline_fused_(sort_by_expert|permute_rows|merge_experts)",
+         required=LAUNCHES, absent=MEETS, registers=80),
     # Local kernels look at nobody else's flags.
     Rule(r"^layline_(?!group_barrier|fused_)", absent=["release", "acquire"],
          registers=96),
@@ -39,11 +71,22 @@ CONTROLS = {
     "control_scope": ("ptx", r"a flag released at gpu scope: st\.release\.gpu"),
     "control_volatile": ("ptx", r"a volatile access: ld\.volatile"),
     "control_scalar": ("ptx", r"no vector load"),
+    "control_words": ("ptx", r"no vector store"),
+    "control_plain_mailbox": ("ptx", r"no relaxed vector load"),
+    "control_gpu_fence": ("ptx", r"no system fence"),
+    "control_own_sum": ("ptx", r"no switch sum"),
+    "control_registers": ("resources", r"registers; at most 24 are"),
 }
 CONTROL_RULES = [
     Rule(r"^control_(relaxed|scope|volatile)$", required=["release", "acquire"]),
-    Rule(r"^control_scalar$", required=["vector load", "vector store"]),
+    Rule(r"^control_(scalar|words)$", required=["vector load", "vector store"]),
+    Rule(r"^control_plain_mailbox$",
+         required=["relaxed vector load", "system fence"]),
+    Rule(r"^control_gpu_fence$",
+         required=["relaxed vector load", "system fence"]),
+    Rule(r"^control_own_sum$", required=["switch sum"]),
     Rule(r"^control_(spills|stack)$"),
+    Rule(r"^control_registers$", registers=24),
 ]
 
 
@@ -135,16 +178,15 @@ def main():
                 findings.append(f"{log.stem}, {symbol}: compiled for {archs}; "
                                 f"{checks.ARCHITECTURES} are expected")
         kernels[log.stem] = len(compiled)
-        for arch in checks.ARCHITECTURES:
-            ptx = images / f"{log.stem}.compute_{arch}.ptx"
-            if not ptx.exists():
-                findings.append(f"{ptx}: is not there")
-                continue
-            found = checks.entries(ptx.read_text())
-            if sorted(found) != sorted(compiled):
-                findings.append(f"{ptx.name}: kernels {sorted(found)}; ptxas "
-                                f"compiled {sorted(compiled)}")
-            findings += checks.check_ptx(ptx.read_text(), RULES, ptx.stem)
+        ptx = images / f"{log.stem}.ptx"
+        if not ptx.exists():
+            findings.append(f"{ptx}: is not there")
+            continue
+        found = checks.entries(ptx.read_text())
+        if sorted(found) != sorted(compiled):
+            findings.append(f"{ptx.name}: kernels {sorted(found)}; ptxas "
+                            f"compiled {sorted(compiled)}")
+        findings += checks.check_ptx(ptx.read_text(), RULES, ptx.stem)
     print(f"{sum(kernels.values())} kernels ({kernels}) for "
           f"{', '.join('sm_' + a for a in checks.ARCHITECTURES)}: no warning, "
           f"stack or spill asked for; most registers {most[0]} ({most[1]})")

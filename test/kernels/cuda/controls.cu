@@ -49,5 +49,52 @@ extern "C" __global__ void control_volatile(volatile std::uint32_t *flag) {
 /// Four loads where one would do.
 extern "C" __global__ void control_scalar(float *to, const float *from) {
   for (int i = 0; i < 4; ++i)
-    device::st(to + threadIdx.x * 4 + i, device::ld(from + threadIdx.x * 4 + i));
+    device::st(to + threadIdx.x * 4 + i,
+               device::ld(from + threadIdx.x * 4 + i));
+}
+
+/// Four stores where one would do.
+extern "C" __global__ void control_words(std::uint32_t *to, const void *from) {
+  const device::Vec16 v = device::ld_v4(from);
+  device::st(to, v.x);
+  device::st(to + 2, v.y);
+  device::st(to + 4, v.z);
+  device::st(to + 6, v.w);
+}
+
+/// A mailbox that the compiler may read once for all.
+extern "C" __global__ void control_plain_mailbox(std::uint32_t *to,
+                                                 const void *box) {
+  device::fence_acq_rel_sys();
+  device::Vec16 v;
+  do {
+    v = device::ld_v4(box);
+  } while (v.x == 0x80008000U);
+  device::st(to, v.y);
+}
+
+/// What was emptied is seen by the own card alone.
+extern "C" __global__ void control_gpu_fence(std::uint32_t *to,
+                                             const void *box) {
+  device::fence_acq_rel_gpu();
+  device::st(to, device::ld_relaxed_v4(box).x);
+}
+
+/// Adds what the switch would have added.
+extern "C" __global__ void control_own_sum(float *to, const float *a,
+                                           const float *b) {
+  device::st(to + threadIdx.x,
+             device::ld(a + threadIdx.x) + device::ld(b + threadIdx.x));
+}
+
+/// More numbers than its budget has registers.
+extern "C" __global__ void control_registers(float *x, const float *y) {
+  float kept[48];
+#pragma unroll
+  for (int i = 0; i < 48; ++i)
+    kept[i] = y[i * 256 + threadIdx.x];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 48; ++i)
+    x[i * 256 + threadIdx.x] = kept[i] * kept[47 - i];
 }

@@ -44,7 +44,8 @@ FORBIDDEN = {
 
 
 class Rule:
-    """Kernels whose symbol matches have these forms and not those."""
+    """Kernels whose symbol matches have these forms and not those. Several may
+    match: all count, of the budgets the smallest."""
 
     def __init__(self, symbol, required=(), absent=(), registers=MOST_REGISTERS):
         self.symbol = re.compile(symbol)

@@ -62,3 +62,27 @@ TEST_CASE("floats round as NVIDIA's do") {
         differencesOf(float_of_bits(static_cast<std::uint32_t>(draw())));
   CHECK(differing == 0);
 }
+
+TEST_CASE("pairs are packed as NVIDIA's are") {
+  int differing = 0;
+  std::mt19937 draw(2);
+  for (int i = 0; i < 200000; ++i) {
+    float low = float_of_bits(static_cast<std::uint32_t>(draw())),
+          high = float_of_bits(static_cast<std::uint32_t>(draw()));
+    auto differs = [](std::uint32_t ours, const auto &theirs) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, &theirs, sizeof theirs);
+      return ours != word;
+    };
+    differing +=
+        differs(pack_pair<bf16>(low, high), __floats2bfloat162_rn(low, high)) +
+        differs(pack_pair<f16>(low, high), __floats2half2_rn(low, high));
+    for (auto format : {__NV_E4M3, __NV_E5M2}) {
+      auto ours = format == __NV_E4M3 ? pack_pair<e4m3>(low, high)
+                                      : pack_pair<e5m2>(low, high);
+      differing += differs(
+          ours, __nv_cvt_float2_to_fp8x2({low, high}, __NV_SATFINITE, format));
+    }
+  }
+  CHECK(differing == 0);
+}

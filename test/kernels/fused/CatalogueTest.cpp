@@ -1,5 +1,6 @@
 // What the catalogue says of kernels, held against what they do.
 #include "fused/Check.h"
+#include "kernels/FusedKernels.h"
 #include "layline/Cost/WireBytes.h"
 
 #include <set>
@@ -153,6 +154,28 @@ TEST_CASE("kernels of the catalogue are different ones") {
   unknown.input = Input::Owed;
   REQUIRE_FALSE(findKernel(unknown, error));
   REQUIRE(error.find("no kernel is row_collective bf16 x5 owed->own") == 0);
+}
+
+TEST_CASE("kernels of cards are kernels of the catalogue by other names") {
+  std::set<std::string> symbols;
+  std::string error;
+  for (const FusedKernel &kernel : fusedKernels()) {
+    INFO(kernel.symbol);
+    REQUIRE(symbols.insert(kernel.symbol).second);
+    // The first of equal ones is found, so that there are none.
+    REQUIRE(findFusedKernel(kernel.variant, error) == &kernel);
+    REQUIRE(findKernel(kernel.variant, error));
+    REQUIRE(kernel.variant.dtype != DType::F16);
+  }
+  CHECK(symbols.size() > 90);
+  // What there is none of is said so.
+  Variant variant;
+  variant.dtype = DType::F16;
+  variant.ranks = 4;
+  variant.input = Input::Owed;
+  REQUIRE(findKernel(variant, error));
+  REQUIRE_FALSE(findFusedKernel(variant, error));
+  REQUIRE(error == "row_collective f16 x4 owed->own is not compiled for cards");
 }
 
 TEST_CASE("rows that a kernel does not take are refused") {
