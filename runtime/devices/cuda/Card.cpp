@@ -89,7 +89,7 @@ void Card::loadImages() {
   }
 }
 
-KernelFunction Card::kernel(const std::string &symbol) {
+KernelFunction Card::find(const std::string &symbol) {
   auto [entry, isNew] = kernels_.emplace(symbol, nullptr);
   if (entry->second)
     return entry->second;
@@ -100,6 +100,12 @@ KernelFunction Card::kernel(const std::string &symbol) {
         kSuccess)
       return entry->second;
   kernels_.erase(entry);
+  return nullptr;
+}
+
+KernelFunction Card::kernel(const std::string &symbol) {
+  if (KernelFunction found = find(symbol))
+    return found;
   fail(LAYLINE_REFUSED_FEATURE, name_, ": this build has no kernel '", symbol,
        "'");
 }

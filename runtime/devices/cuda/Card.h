@@ -35,6 +35,8 @@ public:
   /// Throws Error (LAYLINE_REFUSED_FEATURE) if the build has no kernels, none
   /// for this card, or none of this name.
   KernelFunction kernel(const std::string &symbol);
+  /// The same, null if none has this name: what a caller has another way for.
+  KernelFunction find(const std::string &symbol);
   /// Blocks of a kernel that are on the card at one time.
   std::int64_t residentBlocks(KernelFunction kernel, int threads,
                               std::size_t sharedBytes) const;

@@ -54,6 +54,7 @@ CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
       shape_(cuda::shapeOf(plan, types_)),
       ranks_(rankViews(plan, shape_, cards_)),
       groups_(plan, ranks_, cards_, options.timeout),
+      fused_(plan, options_, ranks_, cards_, groups_),
       weights_(plan, types_, ranks_, cards_),
       engineStreams_(plan, options.hooks, ranks_, cards_) {
   std::size_t streams = std::max<std::size_t>(1, plan.streams.size());
@@ -319,6 +320,16 @@ GlobalValue CudaDevice::readTap(std::size_t index) const {
         });
   };
   return isInteger(operand.dtype) ? read(std::int64_t()) : read(float());
+}
+
+std::vector<KernelUse> CudaDevice::kernelUses() const {
+  if (!ran_)
+    return {};
+  return listUses(ran_->variant->steps, ran_->plans.front(),
+                  [&](const Step &step) {
+                    auto found = ran_->kernels.find(&step);
+                    return found == ran_->kernels.end() ? "" : found->second;
+                  });
 }
 
 } // namespace layline::runtime::cuda

@@ -5,10 +5,12 @@
 
 #include "devices/cuda/DeviceWeights.h"
 #include "devices/cuda/EngineStreams.h"
+#include "devices/cuda/FusedLaunches.h"
 #include "devices/cuda/Groups.h"
 #include "engine/Device.h"
 
 #include <list>
+#include <map>
 
 namespace layline::runtime::cuda {
 
@@ -33,12 +35,16 @@ public:
                          const std::optional<Part> &rows) const override;
   const std::vector<Tap> &taps() const override { return taps_.all(); }
   GlobalValue readTap(std::size_t index) const override;
+  std::vector<KernelUse> kernelUses() const override;
 
 private:
   /// The commands of one variant and token count.
   struct Program {
     const Variant *variant = nullptr;
     std::int64_t tokens = 0;
+    std::vector<StepPlans> plans; ///< by rank
+    /// What steps without a kernel of the catalogue are done by.
+    std::map<const Step *, std::string> kernels;
     std::vector<CommandGroup> groups;
     std::vector<ProgramMemory> memory;                   ///< by card
     std::vector<DeviceMemory> parameters, scratch, taps; ///< by card
@@ -93,6 +99,7 @@ private:
   CardRun shape_;
   std::vector<RankView> ranks_;
   Groups groups_;
+  FusedLaunches fused_;
   DeviceWeights weights_;
   std::vector<SymmetricMemory> arenas_; ///< by arena number
   std::vector<DeviceMemory> tables_;    ///< by card

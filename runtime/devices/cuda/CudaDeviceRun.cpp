@@ -33,6 +33,23 @@ std::string describe(const local::FaultRecord &record) {
   }
 }
 
+/// Whose flag it is that did not come: the number behind it is that of a member
+/// of the group, or of a chunk.
+const char *describe(kernels::FlagKind kind) {
+  switch (kind) {
+  case kernels::FlagKind::Entry:
+    return "the entry of member ";
+  case kernels::FlagKind::Exit:
+    return "the exit of member ";
+  case kernels::FlagKind::OneShotWord:
+    return "the mailbox of member ";
+  case kernels::FlagKind::Ready:
+    return "the readiness of member ";
+  default:
+    return "chunk ";
+  }
+}
+
 } // namespace
 
 void CudaDevice::describeRun(const RunRequest &request) {
@@ -62,6 +79,7 @@ CudaDevice::Program &CudaDevice::programFor(const RunRequest &request) {
   program.memory.resize(cards_.size());
   program.graphs.resize(cards_.size());
   try {
+    program.plans = fused_.plan(*request.variant);
     build(program, request);
   } catch (...) {
     programs_.pop_front();
@@ -125,14 +143,27 @@ void CudaDevice::addInputs(ProgramBuilder &builder, const RunRequest &request) {
 
 void CudaDevice::addStep(ProgramBuilder &builder, Program &program,
                          const Step &step) {
-  for (const Step &inner : step.body)
-    addStep(builder, program, inner);
-  if (StepFunction add = functionOf(step.kind)) {
+  auto named = [&](const auto &add) {
     try {
-      add(builder, step);
+      add();
     } catch (const Error &error) {
       fail(error.status(), "step '", step.id, "' (", step.info().name,
            step.name().empty() ? "" : ", ", step.name(), "): ", error.what());
+    }
+  };
+  const StepPlans &plans = program.plans.front();
+  if (auto found = plans.find(&step);
+      found != plans.end() && found->second.hasKernel) {
+    named([&] { fused_.add(builder, program.plans, step); });
+    for (const Step &inner : step.body)
+      addTaps(builder, program, inner);
+  } else {
+    for (const Step &inner : step.body)
+      addStep(builder, program, inner);
+    std::size_t before = builder.size();
+    if (StepFunction add = functionOf(step.kind)) {
+      named([&] { add(builder, step); });
+      program.kernels[&step] = builder.kernelsFrom(before);
     }
   }
   addTaps(builder, program, step);
@@ -365,16 +396,14 @@ void CudaDevice::enqueue(const Program &program, const Command &command) {
 
 /// What kernels wrote down that cannot go on; the run has ended on all cards.
 void CudaDevice::checkFaults(const Program &program) {
-  for (std::size_t c = 0; c < cards_.size(); ++c) {
-    kernels::SpinError wait{};
-    copyOut(*cards_[c], &wait, groups_.failure(c), sizeof wait,
-            "record of a rank that is late");
-    if (wait.kind != 0) {
-      groups_.reset();
-      fail(LAYLINE_RUN_FAILURE, "rank ", wait.rank, ", block ", wait.block,
-           ": member ", wait.flag, " of its group did not come to epoch ",
-           wait.epoch, "; it was seen at ", wait.seen);
-    }
+  if (std::optional<Groups::Late> late = groups_.late()) {
+    groups_.reset();
+    fused_.reset();
+    const kernels::SpinError &error = late->error;
+    fail(LAYLINE_RUN_FAILURE, "rank ", late->rank, ", block ", error.block,
+         ": waited ", options_.timeout, " s for ",
+         describe(static_cast<kernels::FlagKind>(error.kind)), error.flag,
+         ": epoch ", error.epoch, " was expected, ", error.seen, " was seen");
   }
   for (std::size_t c = 0; c < cards_.size(); ++c) {
     local::FaultRecord record;

@@ -1,5 +1,6 @@
 #include "devices/cuda/Groups.h"
 
+#include "devices/cuda/HostNumbers.h"
 #include "plan/Error.h"
 #include "transports/Transport.h"
 
@@ -13,9 +14,12 @@ Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
       // None would be for ever.
       waitNanoseconds_(
           static_cast<std::uint64_t>(std::max(1.0, timeout * 1e9))) {
-  for (const std::unique_ptr<Card> &card : cards)
-    failures_.emplace_back(*card, sizeof(kernels::SpinError),
-                           "record of a rank that is late");
+  std::vector<std::size_t> onCard(cards.size());
+  for (const RankView &rank : ranks)
+    records_.push_back(onCard[rank.cardNumber]++);
+  for (std::size_t c = 0; c < cards.size(); ++c)
+    failures_.emplace_back(*cards[c], onCard[c] * sizeof(kernels::SpinError),
+                           "records of ranks that are late");
   for (RankView &rank : ranks) {
     rank.members.assign(plan.groups.size(), 0);
     rank.instances.assign(plan.groups.size(), nullptr);
@@ -94,7 +98,7 @@ void Groups::reset() {
           "flags on " + card.name());
   };
   for (const RankView &rank : ranks_) {
-    clear(*rank.card, failures_[rank.cardNumber].address(),
+    clear(*rank.card, reinterpret_cast<Address>(failureOf(rank)),
           sizeof(kernels::SpinError));
     for (std::size_t g = 0; g < rank.instances.size(); ++g)
       if (reach_[g] == Reach::Peers) {
@@ -119,10 +123,29 @@ local::BarrierParams Groups::barrier(ProgramBuilder &builder,
   p.member = static_cast<std::uint32_t>(rank.members[g]);
   p.members = static_cast<std::uint32_t>(members);
   p.epoch = flags[p.member] + members;
-  p.watch = {failures_[rank.cardNumber].as<kernels::SpinError>(),
-             waitNanoseconds_};
+  p.watch = {failureOf(rank), waitNanoseconds_};
   p.rank = static_cast<std::uint32_t>(rank.rank);
   return p;
+}
+
+std::optional<Groups::Late> Groups::late() const {
+  std::vector<std::vector<kernels::SpinError>> records;
+  for (std::size_t c = 0; c < failures_.size(); ++c) {
+    records.emplace_back(failures_[c].bytes() / sizeof(kernels::SpinError));
+    for (const RankView &rank : ranks_)
+      if (rank.cardNumber == c) {
+        copyOut(*rank.card, records.back().data(), failures_[c].address(),
+                failures_[c].bytes(), "records of ranks that are late");
+        break;
+      }
+  }
+  for (const RankView &rank : ranks_)
+    if (const kernels::SpinError &error =
+            records[rank.cardNumber]
+                   [records_[static_cast<std::size_t>(rank.rank)]];
+        error.kind != 0)
+      return Late{rank.rank, error};
+  return std::nullopt;
 }
 
 NcclComm Groups::comm(const RankView &rank, int group) const {

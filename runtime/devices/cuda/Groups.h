@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace layline::runtime::cuda {
@@ -40,8 +41,20 @@ public:
   /// Sets every flag and epoch to zero. No kernel may be running.
   void reset();
 
-  /// What kernels that waited in vain wrote, by card.
-  Address failure(std::size_t card) const { return failures_[card].address(); }
+  /// What kernels of a rank that waited in vain write, on its card.
+  kernels::SpinError *failureOf(const RankView &rank) const {
+    return failures_[rank.cardNumber].as<kernels::SpinError>() +
+           records_[static_cast<std::size_t>(rank.rank)];
+  }
+  /// Of the lowest rank that waited in vain since reset(). Copies: the run has
+  /// ended.
+  struct Late {
+    std::int64_t rank;
+    kernels::SpinError error;
+  };
+  std::optional<Late> late() const;
+  /// How long they wait.
+  std::uint64_t waitNanoseconds() const { return waitNanoseconds_; }
 
 private:
   struct Instance {
@@ -55,7 +68,8 @@ private:
 
   std::vector<RankView> &ranks_;
   std::uint64_t waitNanoseconds_;
-  std::vector<DeviceMemory> failures_; ///< by card
+  std::vector<DeviceMemory> failures_; ///< by card, a record of each rank
+  std::vector<std::size_t> records_;   ///< by rank: which of its card's
   std::deque<Instance> instances_;     ///< addresses stay
   std::vector<Reach> reach_;           ///< by group
   Cleanup comms_;

@@ -68,19 +68,30 @@ Command &ProgramBuilder::add(std::size_t card, Command::Kind kind) {
 void ProgramBuilder::addKernel(std::size_t card, const char *symbol,
                                std::size_t parameters, std::int64_t blocks,
                                bool waitsForRanks) {
+  CardLaunch launch;
+  launch.symbol = symbol;
+  launch.blocks = static_cast<unsigned>(
+      waitsForRanks
+          ? blocks
+          : std::min(blocks, std::int64_t(cards_[card]->multiprocessors()) *
+                                 kBlocksPerMultiprocessor));
+  launch.threads = local::kThreads;
+  launch.waitsForRanks = waitsForRanks;
+  addLaunch(card, launch, parameters, ofCard_[card].size());
+}
+
+void ProgramBuilder::addLaunch(std::size_t card, const CardLaunch &launch,
+                               std::size_t parameters, std::size_t ranks) {
   Card &of = *cards_[card];
   Command &command = add(card, Command::Kind::Kernel);
-  command.kernel.function = of.kernel(symbol);
-  command.kernel.symbol = symbol;
-  command.kernel.blocks = static_cast<unsigned>(
-      waitsForRanks ? blocks
-                    : std::min(blocks, std::int64_t(of.multiprocessors()) *
-                                           kBlocksPerMultiprocessor));
-  command.kernel.ranks = static_cast<unsigned>(ofCard_[card].size());
-  command.kernel.threads = local::kThreads;
-  command.kernel.waitsForRanks = waitsForRanks;
+  command.kernel.function = of.kernel(launch.symbol);
+  command.kernel.symbol = launch.symbol;
+  command.kernel.blocks = launch.blocks;
+  command.kernel.ranks = static_cast<unsigned>(ranks);
+  command.kernel.threads = launch.threads;
+  command.kernel.waitsForRanks = launch.waitsForRanks;
   command.parameters = parameters;
-  if (waitsForRanks)
+  if (launch.waitsForRanks)
     checkResidency(of, command.kernel, kFreeBlocks);
 }
 
@@ -106,6 +117,34 @@ void ProgramBuilder::copy(const RankView &rank, Address from, Address to,
 void ProgramBuilder::nccl(const RankView &rank,
                           std::function<void(Stream)> work) {
   add(rank.cardNumber, Command::Kind::Nccl).nccl = std::move(work);
+}
+
+std::string ProgramBuilder::kernelsFrom(std::size_t command) const {
+  const std::vector<Command> &commands = commands_.back().commands;
+  std::vector<std::string> names;
+  for (std::size_t i = command; i < commands.size(); ++i) {
+    std::string name;
+    switch (commands[i].kind) {
+    case Command::Kind::Kernel:
+      name = commands[i].kernel.symbol;
+      break;
+    case Command::Kind::Product:
+      name = "cublasLt";
+      break;
+    case Command::Kind::Copy:
+      name = "copy";
+      break;
+    case Command::Kind::Nccl:
+      name = "nccl";
+      break;
+    }
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+  }
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : "+") + name;
+  return text;
 }
 
 Address ProgramBuilder::scratch(const RankView &rank, std::size_t bytes) {

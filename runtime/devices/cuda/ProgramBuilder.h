@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -26,6 +27,15 @@ struct ProgramMemory {
   std::vector<std::size_t> scratchBytes; ///< by stream
   Address taps = 0;
   std::size_t tapBytes = 0;
+};
+
+/// One launch of a kernel that takes `const Params *ofRank`, for some ranks of
+/// a card: its grid's y.
+struct CardLaunch {
+  const char *symbol = "";
+  unsigned blocks = 1; ///< of each rank
+  unsigned threads = 128;
+  bool waitsForRanks = false; ///< KernelLaunch
 };
 
 /// Where a tap's values are: [rank].
@@ -64,6 +74,20 @@ public:
   void waitingKernel(const char *symbol, const Fill &fill) {
     addKernels<P>(symbol, fill, /*waitsForRanks=*/true);
   }
+  /// Of some ranks of a card, with a grid that is given: `fill(rank,
+  /// parameters)`.
+  template <typename P, typename Fill>
+  void launch(std::size_t card, const std::vector<const RankView *> &ranks,
+              const CardLaunch &launch, const Fill &fill) {
+    static_assert(std::is_trivially_copyable_v<P>, "is copied as bytes");
+    std::size_t at = reserve(card, sizeof(P) * ranks.size(), alignof(P));
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      P parameters{};
+      fill(*ranks[r], parameters);
+      std::memcpy(&bytes_[card][at + r * sizeof(P)], &parameters, sizeof(P));
+    }
+    addLaunch(card, launch, at, ranks.size());
+  }
   /// The product of one rank.
   void product(const RankView &rank, const Product &product, Address input,
                Address weight, Address output);
@@ -88,6 +112,11 @@ public:
   /// Memory that is kept until the next run.
   Address tap(const RankView &rank, std::size_t bytes);
   local::FaultPlace faultPlace(const RankView &rank) const;
+
+  /// Commands of the step so far, and what those from one on are, each once:
+  /// "layline_group_barrier+layline_move", "cublasLt".
+  std::size_t size() const { return commands_.back().commands.size(); }
+  std::string kernelsFrom(std::size_t command) const;
 
   /// What was built: the needed sizes are set in `memory`.
   std::vector<CommandGroup> takeCommands() { return std::move(commands_); }
@@ -119,6 +148,8 @@ private:
                       std::size_t alignment);
   void addKernel(std::size_t card, const char *symbol, std::size_t parameters,
                  std::int64_t blocks, bool waitsForRanks);
+  void addLaunch(std::size_t card, const CardLaunch &launch,
+                 std::size_t parameters, std::size_t ranks);
   Command &add(std::size_t card, Command::Kind kind);
 
   std::vector<RankView> &ranks_;

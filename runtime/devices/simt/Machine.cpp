@@ -78,7 +78,7 @@ void Machine::registerMemory(int rank, void *memory, std::size_t bytes,
   state_->memory.add(rank, memory, bytes, name, isSymmetric);
 }
 
-void Machine::unregisterMemory(void *memory) { state_->memory.remove(memory); }
+void Machine::unregisterMemory(void *memory) { state_->forget(memory); }
 
 void *Machine::makeMulticast(const std::vector<void *> &replicas,
                              std::size_t bytes, const std::string &name) {

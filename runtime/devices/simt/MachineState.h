@@ -260,6 +260,9 @@ struct MachineState {
   void endThread(Thread &thread);
   void noteAccess(const Buffer &buffer, const void *address, unsigned bytes,
                   AccessKind kind);
+  /// Memory is no more: what its flags said is not said by those of memory that
+  /// comes to lie at the same place.
+  void forget(const void *memory);
   void noteAccess(Shadow &shadow, const void *address, unsigned bytes,
                   AccessKind kind, const char *sharedName);
   std::string ownerOf(Moment moment) const;

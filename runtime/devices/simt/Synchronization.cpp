@@ -134,6 +134,17 @@ std::string MachineState::ownerOf(Moment moment) const {
 // ---- Flags
 // ---------------------------------------------------------------------
 
+void MachineState::forget(const void *base) {
+  if (const Buffer *buffer = memory.find(base, 1)) {
+    auto begin = reinterpret_cast<std::uintptr_t>(base),
+         end = begin + buffer->bytes;
+    for (auto at = locations.begin(); at != locations.end();)
+      at = at->first >= begin && at->first < end ? locations.erase(at)
+                                                 : std::next(at);
+  }
+  memory.remove(base);
+}
+
 void MachineState::checkScope(const Buffer &buffer, const void *flag,
                               Scope scope) {
   if (scope == Scope::Gpu && buffer.rank != current->rank)

@@ -34,8 +34,9 @@ StepPlans planSteps(const RankRun &rank, const std::vector<Step> &steps,
   return plans;
 }
 
-std::vector<KernelUse> listUses(const std::vector<Step> &steps,
-                                const StepPlans &plans) {
+std::vector<KernelUse>
+listUses(const std::vector<Step> &steps, const StepPlans &plans,
+         const std::function<std::string(const Step &)> &own) {
   std::vector<KernelUse> uses;
   auto add = [&](const std::string &step, const std::string &kernel,
                  const std::string &reason) {
@@ -49,11 +50,11 @@ std::vector<KernelUse> listUses(const std::vector<Step> &steps,
   auto list = [&](const auto &self, const Step &step) -> void {
     auto found = plans.find(&step);
     if (found == plans.end()) {
-      add(step.info().name, "", "");
+      add(step.info().name, own ? own(step) : "", "");
     } else if (found->second.hasKernel) {
       add(kindsOf(step), found->second.variant.name(), "");
     } else {
-      add(kindsOf(step), "", found->second.reason);
+      add(kindsOf(step), own ? own(step) : "", found->second.reason);
       for (const Step &inner : step.body)
         self(self, inner);
     }

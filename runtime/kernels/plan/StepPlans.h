@@ -6,6 +6,7 @@
 #include "kernels/plan/LaunchPlan.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -29,9 +30,11 @@ StepPlans planSteps(const RankRun &rank, const std::vector<Step> &steps,
                     const KernelSet &kernels, bool keepsSums,
                     std::map<LaunchGroup, kernels::WorkspaceNeed> &needs);
 
-/// Which steps run as which kernel, and why others do not.
-std::vector<KernelUse> listUses(const std::vector<Step> &steps,
-                                const StepPlans &plans);
+/// Which steps run as which kernel, and why others do not. `own`: the device's
+/// kernel of a step that has none of the catalogue; null: it does not say.
+std::vector<KernelUse>
+listUses(const std::vector<Step> &steps, const StepPlans &plans,
+         const std::function<std::string(const Step &)> &own = nullptr);
 
 } // namespace layline::runtime
 

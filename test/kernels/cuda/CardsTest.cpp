@@ -40,10 +40,13 @@ TEST_CASE("golden models over several cards", "[golden]") {
       CHECK(error(run.logits(), run.recorded("logits", begin, tokens)) <
             kTolerance);
     }
-    // Every meeting is cooperative and in its own memory domain.
+    // Every launch whose blocks wait for ranks is cooperative and in its own
+    // memory domain.
     std::size_t meetings = 0;
     for (const SeenLaunch &launch : gpu.launches()) {
-      bool isMeeting = launch.kernel == "layline_group_barrier";
+      bool isMeeting = launch.kernel == "layline_group_barrier" ||
+                       (launch.kernel.rfind("layline_fused_", 0) == 0 &&
+                        launch.kernel.find("_x1_") == std::string::npos);
       meetings += isMeeting;
       CHECK(launch.cooperative == isMeeting);
       CHECK(launch.remoteDomain == isMeeting);

@@ -113,7 +113,8 @@ struct FakeCalls {
     };
     d.moduleFunction = [](KernelFunction *function, Module, const char *name) {
       LAYLINE_ENTER("cuModuleGetFunction");
-      if (emulatedKernels().count(name) == 0)
+      if (emulatedKernels().count(name) == 0 ||
+          (g.cards_.lacks && g.cards_.lacks(name)))
         return Result(500); // CUDA_ERROR_NOT_FOUND
       *function = newHandle<KernelFunction>(g);
       g.functions_[*function] = name;
@@ -440,8 +441,13 @@ struct FakeCalls {
       g.acquired("executable graph");
       return kSuccess;
     };
-    d.graphLaunch = [](GraphExec exec, Stream) {
+    d.graphLaunch = [](GraphExec exec, Stream stream) {
       LAYLINE_ENTER("cuGraphLaunch");
+      auto late = g.delays_.find(g.streams_.at(stream).card);
+      if (late != g.delays_.end()) {
+        g.runSlowly(stream, "somebody else's", late->second);
+        g.delays_.erase(late);
+      }
       for (const FakeGpu::Work &work : g.executables_.at(exec))
         work();
       return kSuccess;
@@ -470,6 +476,9 @@ struct FakeCalls {
     gpu().enter(name, 0, false);
     gpu().released(kind);
   }
+  static void transfer(Stream from, Stream to, FakeGpu::Work copy) {
+    gpu().transfer(from, to, std::move(copy));
+  }
   static void run(Stream stream, FakeGpu::Work work) {
     gpu().runInStream(stream, "product", std::move(work));
   }
@@ -495,6 +504,9 @@ bool enterBlas(const char *name, BlasStatus &status) {
 void acquiredByBlas(const char *kind) { FakeCalls::acquired(kind); }
 void releasedByBlas(const char *kind, const char *name) {
   FakeCalls::released(kind, name);
+}
+void runTransfer(Stream from, Stream to, std::function<void()> copy) {
+  FakeCalls::transfer(from, to, std::move(copy));
 }
 void runProduct(Stream stream, std::function<void()> work) {
   FakeCalls::run(stream, std::move(work));

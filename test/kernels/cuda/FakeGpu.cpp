@@ -29,17 +29,19 @@ const std::vector<KernelImage> &fakeImages() {
 
 FakeGpu::FakeGpu(const FakeCards &cards)
     : cards_(cards), machine_(cards.count, optionsOf(cards)),
-      driver_(fakeDriver()), blas_(fakeBlasLt()),
+      driver_(fakeDriver()), blas_(fakeBlasLt()), nccl_(fakeNccl()),
       streamsOfCard_(static_cast<std::size_t>(cards.count)) {
   current = this;
   replaceDriver(&driver_);
   replaceBlasLt(&blas_);
+  replaceNccl(&nccl_);
   replaceKernelImages(&fakeImages());
 }
 
 FakeGpu::~FakeGpu() {
   replaceDriver(nullptr);
   replaceBlasLt(nullptr);
+  replaceNccl(nullptr);
   replaceKernelImages(nullptr);
   current = nullptr;
 }
@@ -137,16 +139,16 @@ void FakeGpu::runInStream(Stream stream, const char *what, Work work) {
   });
 }
 
-void FakeGpu::runSlowly(Stream stream, const std::string &name) {
+void FakeGpu::runSlowly(Stream stream, const std::string &name, int looks) {
   StreamState state = streams_.at(stream);
   auto *word =
       reinterpret_cast<std::uint32_t *>(newMemory(state.card, 4, false));
   *word = 0;
   machine_.launch(
       state.card, {name, {1}, {1}},
-      [this, name, word] {
+      [this, name, word, looks] {
         // Each look lets others go on.
-        for (int i = 0; i < 50; ++i)
+        for (int i = 0; i < looks; ++i)
           device::ld_acquire_sys(word);
         order_.push_back(name);
       },
@@ -204,6 +206,15 @@ void FakeGpu::launchKernel(const LaunchConfiguration &configuration,
         },
         state.number);
   });
+}
+
+void FakeGpu::transfer(Stream from, Stream to, Work copy) {
+  StreamState source = streams_.at(from), target = streams_.at(to);
+  machine_.waitEvent(target.card, target.number,
+                     machine_.recordEvent(source.card, source.number));
+  runInStream(to, "transfer", std::move(copy));
+  machine_.waitEvent(source.card, source.number,
+                     machine_.recordEvent(target.card, target.number));
 }
 
 Result FakeGpu::synchronize() {

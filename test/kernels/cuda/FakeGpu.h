@@ -7,6 +7,7 @@
 
 #include "devices/cuda/BlasLt.h"
 #include "devices/cuda/Driver.h"
+#include "devices/cuda/Nccl.h"
 #include "devices/simt/Machine.h"
 
 #include <functional>
@@ -29,6 +30,8 @@ struct FakeCards {
   std::size_t multicastGranularity = 16384;
   /// cuMulticastCreate refuses although the cards say that they can.
   bool multicastRefused = false;
+  /// Kernels that the images do not have; null: they have all.
+  std::function<bool(const std::string &symbol)> lacks;
   simt::Options emulator;
 };
 
@@ -75,12 +78,15 @@ public:
   const std::vector<std::string> &order() const { return order_; }
   /// Work of somebody else's in a stream, which takes its time: `name` is in
   /// order() when it is done.
-  void runSlowly(Stream stream, const std::string &name);
+  void runSlowly(Stream stream, const std::string &name, int looks = 50);
   /// Is shown the parameters of every launch of this kernel from now on, as it
   /// begins.
   void watch(const std::string &kernel, std::function<void(Address)> what) {
     watched_[kernel] = std::move(what);
   }
+  /// The next graph of this card begins late, behind so many looks of somebody
+  /// who waits.
+  void delay(int card, int looks) { delays_[card] = looks; }
   /// Is done once, at the next call of this name and before it.
   void atCall(const std::string &name, std::function<void()> what) {
     atCalls_[name] = std::move(what);
@@ -130,14 +136,18 @@ private:
   void launchKernel(const LaunchConfiguration &configuration,
                     const std::string &kernel, Address parameters);
   Result synchronize();
+  /// Copies between streams of two cards, each of which waits for the other.
+  void transfer(Stream from, Stream to, Work copy);
 
   FakeCards cards_;
   simt::Machine machine_;
   Driver driver_;
   BlasLt blas_;
+  Nccl nccl_;
   std::vector<Call> calls_;
   std::vector<SeenLaunch> launches_;
   std::vector<std::string> order_;
+  std::map<int, int> delays_; ///< by card
   std::map<std::string, std::function<void(Address)>> watched_;
   std::map<std::string, std::function<void()>> atCalls_;
   std::map<std::string, Result> failures_;
@@ -167,12 +177,15 @@ const std::map<std::string, KernelBody> &emulatedKernels();
 /// The tables, over the FakeGpu that there is.
 Driver fakeDriver();
 BlasLt fakeBlasLt();
+Nccl fakeNccl();
 
 // What the table of cuBLASLt does to it.
 bool enterBlas(const char *name, BlasStatus &status);
 void acquiredByBlas(const char *kind);
 void releasedByBlas(const char *kind, const char *name);
 void runProduct(Stream stream, std::function<void()> work);
+// And what that of NCCL does.
+void runTransfer(Stream from, Stream to, std::function<void()> copy);
 
 } // namespace layline::test
 

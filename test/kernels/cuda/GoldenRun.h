@@ -28,6 +28,8 @@ public:
   }
   std::vector<double> logits();
   std::vector<double> cache(const std::string &id, std::int64_t elements);
+  /// What steps of the last run ran as: "kinds: kernel (reason)".
+  std::vector<std::string> uses();
   std::vector<std::string> tapNames();
   std::vector<double> tap(const std::string &name);
   /// Rows of the recorded tensor [T, ..]; empty if it was not recorded.

@@ -64,6 +64,19 @@ TEST_CASE("memory that no rank has is refused") {
   checkFailure(machine.run(), Failure::Access, "ld of 4 bytes at");
 }
 
+TEST_CASE("memory in the place of other memory knows nothing of its flags") {
+  simt::Machine machine(2, {});
+  std::uint32_t word = 0;
+  for (int rank : {1, 0}) {
+    machine.registerMemory(rank, &word, sizeof word, "word", false);
+    std::uint32_t *flag = &word;
+    machine.launch(rank, {"count", {1}, {1}},
+                   [=] { atom_add_acq_rel_gpu(flag, 1); });
+    checkGood(machine.run());
+    machine.unregisterMemory(&word);
+  }
+}
+
 TEST_CASE("misaligned accesses are refused") {
   checkFailure(access([](float *x, float *) { ld_v4(x + 1); }), Failure::Access,
                "ld of 16 bytes at byte 4 of 'x' (16 bytes, rank 0)");

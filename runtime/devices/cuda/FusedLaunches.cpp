@@ -1,0 +1,410 @@
+#include "devices/cuda/FusedLaunches.h"
+
+#include "devices/cuda/Moves.h"
+#include "kernels/FusedKernels.h"
+#include "plan/Error.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <tuple>
+
+namespace layline::runtime::cuda {
+namespace {
+
+NumberType numberType(kernels::DType dtype) {
+  return dtype == kernels::DType::BF16  ? NumberType::BF16
+         : dtype == kernels::DType::F16 ? NumberType::F16
+                                        : NumberType::F32;
+}
+
+const char *nameOf(NumberType type) {
+  static const char *const names[] = {"f32", "bf16", "f16", "e4m3", "e5m2"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+/// What the kernels of rows take a vector at a time.
+constexpr Address kAlignment = 16;
+
+bool isCollective(const Step &step) {
+  return step.info().isCollective ||
+         std::any_of(step.body.begin(), step.body.end(), isCollective);
+}
+
+std::size_t memberOf(const RankView &rank, const LaunchPlan &planned) {
+  return planned.variant.ranks == 1
+             ? 0
+             : static_cast<std::size_t>(
+                   rank.members[static_cast<std::size_t>(planned.work.group)]);
+}
+
+} // namespace
+
+FusedLaunches::FusedLaunches(const Plan &plan, const DeviceOptions &options,
+                             std::vector<RankView> &ranks,
+                             const std::vector<std::unique_ptr<Card>> &cards,
+                             const Groups &groups)
+    : plan_(plan), options_(options), ranks_(ranks), cards_(cards),
+      groups_(groups), workspaces_(plan, ranks, dtypeOf(options.precision)) {
+  for (std::size_t c = 0; c < cards.size(); ++c)
+    ranksOnCard_ = std::max<std::int64_t>(
+        ranksOnCard_,
+        std::count_if(ranks.begin(), ranks.end(), [&](const RankView &rank) {
+          return rank.cardNumber == c;
+        }));
+  kernels_.has = [this](const kernels::Variant &variant) {
+    for (std::size_t c = 0; c < cards_.size(); ++c)
+      if (!find(variant, c))
+        return false;
+    return true;
+  };
+  kernels_.residentBlocks = [this](const kernels::Variant &variant) {
+    return static_cast<std::uint32_t>(
+        std::max<std::int64_t>(1, residentBlocks(variant)));
+  };
+}
+
+/// Null: none on that card, or of a family that is not launched here.
+KernelFunction FusedLaunches::find(const kernels::Variant &variant,
+                                   std::size_t card) const {
+  std::string error;
+  bool isOfRows = variant.family == kernels::Family::RowCollective ||
+                  variant.family == kernels::Family::OneShot;
+  const kernels::FusedKernel *kernel =
+      isOfRows && variant.scales == kernels::ScaleKind::None
+          ? kernels::findFusedKernel(variant, error)
+          : nullptr;
+  return kernel ? cards_[card]->find(kernel->symbol) : nullptr;
+}
+
+/// Of each rank, on whichever card: the grid must be the same on all. All ranks
+/// of a card are one launch, and launches of other streams may be on it at the
+/// same time: none may keep another one's blocks away for ever.
+std::int64_t
+FusedLaunches::residentBlocks(const kernels::Variant &variant) const {
+  std::int64_t least = std::numeric_limits<std::int32_t>::max();
+  for (std::size_t c = 0; c < cards_.size(); ++c)
+    least = std::min(least, cards_[c]->residentBlocks(find(variant, c),
+                                                      kernels::kMaxThreads, 0));
+  return (least - kernels::kResidencyMargin) / ranksOnCard_ / waitingStreams_;
+}
+
+// ---- What runs as what
+// ---------------------------------------------------------
+
+std::vector<StepPlans> FusedLaunches::plan(const Variant &variant) {
+  std::set<int> streams;
+  for (const Step &step : variant.steps)
+    if (isCollective(step))
+      streams.insert(step.stream);
+  waitingStreams_ =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(streams.size()));
+  std::vector<StepPlans> plans(ranks_.size());
+  for (const Step &step : variant.steps)
+    planStep(step, plans);
+  makeWorkspaces(variant, plans);
+  return plans;
+}
+
+/// A launch is for all ranks of a card, so that a step runs one way on all.
+void FusedLaunches::planStep(const Step &step, std::vector<StepPlans> &plans) {
+  if (!isLookedFor(step))
+    return;
+  OfRanks planned;
+  const LaunchPlan *without = nullptr;
+  for (const RankView &rank : ranks_) {
+    RankRun run;
+    run.plan = &plan_;
+    run.rank = rank.rank;
+    run.precision = options_.precision;
+    run.environment = rank.environment();
+    planned.push_back(planLaunch(run, step, kernels_, options_.taps));
+    LaunchPlan &its = planned.back();
+    if (its.hasKernel)
+      its.reason = refusal(rank, step, its);
+    its.hasKernel = its.reason.empty();
+  }
+  for (const LaunchPlan &its : planned)
+    if (!its.hasKernel && !without)
+      without = &its;
+  if (without) {
+    std::string reason = without->reason;
+    for (LaunchPlan &its : planned) {
+      its.hasKernel = false;
+      its.reason = reason;
+    }
+    for (const Step &inner : step.body)
+      planStep(inner, plans);
+  } else {
+    equalizeGrids(planned);
+    checkAgreement(step, planned);
+  }
+  for (std::size_t r = 0; r < planned.size(); ++r)
+    plans[r].emplace(&step, std::move(planned[r]));
+}
+
+/// Why a kernel that there is is not launched, or "".
+std::string FusedLaunches::refusal(const RankView &rank, const Step &step,
+                                   const LaunchPlan &planned) const {
+  const RowWork &work = planned.work;
+  if (planned.variant.waits()) {
+    if (groups_.reach(work.group) == Reach::Nccl)
+      return "the cards of its ranks do not reach one another's memory";
+    if (std::int64_t blocks = residentBlocks(planned.variant); blocks < 1)
+      return concat("its blocks wait for one another, and a card has no room "
+                    "for those of ",
+                    ranksOnCard_, " ranks on ", waitingStreams_, " streams");
+  }
+  for (const Operand *operand :
+       {work.rows, work.bias, work.innerWeight, work.residual, work.weight,
+        work.normBias, work.gate, work.values, work.residualOut}) {
+    if (!operand)
+      continue;
+    Numbers numbers = rank.numbers(*operand);
+    if (numbers.type != numberType(planned.variant.dtype))
+      return concat("a value is kept in ", nameOf(numbers.type),
+                    " where the kernel takes ",
+                    nameOf(numberType(planned.variant.dtype)));
+    if (reinterpret_cast<Address>(numbers.data) % kAlignment != 0)
+      return concat("a value does not begin at a multiple of ", kAlignment,
+                    " bytes");
+  }
+  return tapRefusal(step, planned);
+}
+
+std::string FusedLaunches::tapRefusal(const Step &step,
+                                      const LaunchPlan &planned) const {
+  if (!options_.taps)
+    return "";
+  auto isKept = [&](const Operand &value) {
+    for (const Operand *kept : {planned.work.values, planned.work.residualOut,
+                                planned.work.ungathered})
+      if (kept && kept->index == value.index)
+        return true;
+    return false;
+  };
+  for (const Step &inner : step.body) {
+    std::size_t output = 0;
+    for (std::size_t a = 0; a < inner.args.size() && !inner.names.empty(); ++a)
+      for (const Operand &operand : inner.args[a])
+        if (inner.info().args[a].isOutput && !inner.names[output++].empty() &&
+            operand.of == Operand::Of::Buffer && !isKept(operand))
+          return concat("tap '", inner.names[output - 1],
+                        "' is of a value that the kernel keeps to itself");
+  }
+  return "";
+}
+
+/// Ranks of one launch have one grid, and so have the members of their groups
+/// on other cards.
+void FusedLaunches::equalizeGrids(OfRanks &planned) const {
+  for (LaunchPlan &its : planned)
+    for (const LaunchPlan &other : planned)
+      if (other.variant == its.variant && other.shape.block == its.shape.block)
+        its.shape.grid = std::max(its.shape.grid, other.shape.grid);
+}
+
+void FusedLaunches::checkAgreement(const Step &step,
+                                   const OfRanks &planned) const {
+  for (const RankView &rank : ranks_) {
+    const LaunchPlan &its = planned[static_cast<std::size_t>(rank.rank)];
+    if (!its.variant.waits() || memberOf(rank, its) != 0)
+      continue;
+    auto group = static_cast<std::size_t>(its.work.group);
+    std::vector<std::uint64_t> digests;
+    for (std::int64_t member : rank.instances[group]->ranks) {
+      const LaunchPlan &of = planned[static_cast<std::size_t>(member)];
+      digests.push_back(kernels::digestOf(of.variant, of.problem, of.shape));
+    }
+    std::string error;
+    if (!kernels::checkAgreement(plan_.groups[group].id, digests, error))
+      fail(LAYLINE_INTERNAL, "step '", step.id, "': ", error);
+  }
+}
+
+/// By group, rank and stream: what all launches there need.
+void FusedLaunches::makeWorkspaces(const Variant &variant,
+                                   const std::vector<StepPlans> &plans) {
+  std::map<std::tuple<int, std::int64_t, int>, kernels::WorkspaceNeed> needs;
+  auto collect = [&](const auto &self, const Step &step, int stream) -> void {
+    for (const Step &inner : step.body)
+      self(self, inner, stream);
+    for (const RankView &rank : ranks_) {
+      const StepPlans &of = plans[static_cast<std::size_t>(rank.rank)];
+      auto found = of.find(&step);
+      if (found == of.end() || !found->second.hasKernel ||
+          !found->second.variant.waits())
+        continue;
+      const LaunchPlan &its = found->second;
+      std::int64_t first =
+          rank.instances[static_cast<std::size_t>(its.work.group)]
+              ->ranks.front();
+      kernels::addNeed(needs[{its.work.group, first, stream}], its.variant,
+                       its.problem, its.shape);
+    }
+  };
+  for (const Step &step : variant.steps)
+    collect(collect, step, step.stream);
+  for (const auto &[where, need] : needs) {
+    const auto &[group, rank, stream] = where;
+    workspaces_.reserve(group, rank, static_cast<std::size_t>(stream), need);
+  }
+}
+
+// ---- Launches
+// ------------------------------------------------------------------
+
+RowAddresses FusedLaunches::addressesOf(const RankView &rank,
+                                        const LaunchPlan &planned) const {
+  const RowWork &work = planned.work;
+  auto address = [&](const Operand *operand) {
+    return operand ? rank.numbers(*operand).data : nullptr;
+  };
+  // Of an all_reduce every rank has all rows of what goes with them; a kernel
+  // that deals rows out takes the own ones.
+  std::int64_t skipped = 0;
+  if (planned.variant.family == kernels::Family::RowCollective &&
+      work.isAllReduce())
+    skipped =
+        planned.own(static_cast<std::int64_t>(memberOf(rank, planned))).begin *
+        planned.problem.width * kernels::bytesOf(planned.variant.dtype);
+  auto own = [&](const Operand *operand) -> void * {
+    return operand ? static_cast<std::byte *>(address(operand)) + skipped
+                   : nullptr;
+  };
+  RowAddresses at;
+  at.rows = address(work.rows);
+  at.bias = address(work.bias);
+  at.innerWeight = address(work.innerWeight);
+  at.residual = own(work.residual);
+  at.weight = address(work.weight);
+  at.normBias = address(work.normBias);
+  at.gate = own(work.gate);
+  at.values = address(work.values);
+  at.residualOut = own(work.residualOut);
+  return at;
+}
+
+template <int P>
+void FusedLaunches::addGroup(ProgramBuilder &builder, std::size_t card,
+                             const std::vector<const RankView *> &ranks,
+                             const std::vector<StepPlans> &plans,
+                             const Step &step) {
+  auto planOf = [&](std::int64_t rank) -> const LaunchPlan & {
+    return plans[static_cast<std::size_t>(rank)].at(&step);
+  };
+  const LaunchPlan &first = planOf(ranks.front()->rank);
+  std::string error;
+  CardLaunch launch;
+  launch.symbol = kernels::findFusedKernel(first.variant, error)->symbol;
+  launch.blocks = first.shape.grid;
+  launch.threads = first.shape.block;
+  launch.waitsForRanks = first.variant.waits();
+  auto workspaceOf = [&](const RankView &rank) {
+    WorkspaceAddresses none;
+    none.symmetric = {nullptr};
+    return P == 1 ? none
+                  : workspaces_.addresses(first.work.group, rank.rank,
+                                          builder.stream());
+  };
+  auto watchOf = [&](const RankView &rank) {
+    return kernels::Watch{groups_.failureOf(rank), groups_.waitNanoseconds()};
+  };
+  if constexpr (P > 1)
+    if (first.variant.family == kernels::Family::OneShot) {
+      builder.launch<kernels::OneShotParams<P>>(
+          card, ranks, launch, [&](const RankView &rank, auto &p) {
+            const LaunchPlan &its = planOf(rank.rank);
+            p = oneShotParamsOf<P>(
+                its, addressesOf(rank, its), workspaceOf(rank),
+                static_cast<std::int64_t>(memberOf(rank, its)));
+            p.watch = watchOf(rank);
+          });
+      return;
+    }
+  builder.launch<kernels::RowParams<P>>(
+      card, ranks, launch, [&](const RankView &rank, auto &p) {
+        const LaunchPlan &its = planOf(rank.rank);
+        std::vector<RowAddresses> members;
+        if (P == 1)
+          members.push_back(addressesOf(rank, its));
+        else
+          for (std::int64_t member :
+               rank.instances[static_cast<std::size_t>(its.work.group)]->ranks)
+            members.push_back(addressesOf(
+                ranks_[static_cast<std::size_t>(member)], planOf(member)));
+        p = rowParamsOf<P>(its, members, workspaceOf(rank),
+                           static_cast<std::int64_t>(memberOf(rank, its)));
+        p.peers.watch = watchOf(rank);
+      });
+}
+
+/// A tap wants a rank's own rows as they were before they were gathered: they
+/// stand in what was.
+static void keepUngathered(ProgramBuilder &builder,
+                           const std::vector<StepPlans> &plans,
+                           const Step &step) {
+  if (!plans.front().at(&step).work.ungathered)
+    return;
+  addMove(builder, [&](const RankView &rank) {
+    const LaunchPlan &its =
+        plans[static_cast<std::size_t>(rank.rank)].at(&step);
+    Move move = moveWithin(rank, *its.work.values, *its.work.ungathered);
+    kernels::RowBlock own =
+        its.own(static_cast<std::int64_t>(memberOf(rank, its)));
+    std::int64_t width = its.problem.width;
+    move.outputItems = own.size * width;
+    move.add(0, its.problem.tokens * width, own.begin * width, 0,
+             own.size * width);
+    return move;
+  });
+}
+
+void FusedLaunches::add(ProgramBuilder &builder,
+                        const std::vector<StepPlans> &plans, const Step &step) {
+  for (std::size_t card = 0; card < cards_.size(); ++card) {
+    std::vector<const RankView *> left;
+    for (const RankView &rank : ranks_)
+      if (rank.cardNumber == card)
+        left.push_back(&rank);
+    // Groups of other sizes, or of other row counts, may want another kernel.
+    while (!left.empty()) {
+      auto planOf = [&](const RankView *rank) -> const LaunchPlan & {
+        return plans[static_cast<std::size_t>(rank->rank)].at(&step);
+      };
+      const LaunchPlan &first = planOf(left.front());
+      std::vector<const RankView *> together, others;
+      for (const RankView *rank : left)
+        (planOf(rank).variant == first.variant &&
+                 planOf(rank).shape == first.shape
+             ? together
+             : others)
+            .push_back(rank);
+      switch (first.variant.ranks) {
+      case 1:
+        addGroup<1>(builder, card, together, plans, step);
+        break;
+      case 2:
+        addGroup<2>(builder, card, together, plans, step);
+        break;
+      case 3:
+        addGroup<3>(builder, card, together, plans, step);
+        break;
+      case 4:
+        addGroup<4>(builder, card, together, plans, step);
+        break;
+      case 8:
+        addGroup<8>(builder, card, together, plans, step);
+        break;
+      default:
+        fail(LAYLINE_INTERNAL, "kernel ", first.variant.name(),
+             " is of a number of ranks that is not launched");
+      }
+      left = std::move(others);
+    }
+  }
+  if (options_.taps)
+    keepUngathered(builder, plans, step);
+}
+
+} // namespace layline::runtime::cuda
