@@ -26,6 +26,7 @@ void addCoverageCommand(CLI::App &app, int &exitCode);
 void addCalibrateCommand(CLI::App &app, int &exitCode);
 void addSweepCommand(CLI::App &app, int &exitCode);
 void addKVCommand(CLI::App &app, int &exitCode);
+void addReportCommand(CLI::App &app, int &exitCode);
 void addTraceCommand(CLI::App &app, int &exitCode);
 
 } // namespace layline::tool

@@ -3,7 +3,6 @@
 #include "PlanFile.h"
 #include "WholeFiles.h"
 #include "layline/Cost/CostModel.h"
-#include "layline/Driver/Compiler.h"
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -29,15 +28,16 @@ void layline::tool::addInputOptions(CLI::App &command,
 }
 
 void layline::tool::addPlanOptions(CLI::App &command,
-                                   TracePlanArguments &arguments) {
+                                   TracePlanArguments &arguments,
+                                   PlanAndModel together) {
   auto *plan = command.add_option("--plan", arguments.plan,
                                   "Folder of a plan that the run executed");
-  auto *model =
-      command
-          .add_option("--model", arguments.model,
-                      "config.json of the model that ran, in plain tensor "
-                      "parallelism: an all-reduce at each boundary")
-          ->excludes(plan);
+  auto *model = command.add_option(
+      "--model", arguments.model,
+      "config.json of the model that ran, in plain tensor parallelism: an "
+      "all-reduce at each boundary");
+  if (together == PlanAndModel::Either)
+    model->excludes(plan);
   command.add_option("--tp", arguments.tp, "With --model: tensor parallelism")
       ->check(positiveNumber())
       ->needs(model);
@@ -51,6 +51,12 @@ void layline::tool::addPlanOptions(CLI::App &command,
       ->needs(model);
   command.add_option("--target", arguments.target,
                      "Cards that it ran on, for the cost model: b200x8");
+}
+
+void layline::tool::addPerfettoOption(CLI::App &command, std::string &file) {
+  command.add_option("--perfetto", file,
+                     "Write the device's events, each with its place in the "
+                     "plan, for Perfetto (.json, .json.gz)");
 }
 
 /// How far a file is read, on a terminal, once that takes long.
@@ -96,8 +102,9 @@ layline::tool::readFamilies(const TraceInputArguments &arguments) {
   return families;
 }
 
-static std::optional<std::string>
-compileModel(const TracePlanArguments &arguments, int &exitCode) {
+std::optional<Compilation>
+layline::tool::compileModel(const TracePlanArguments &arguments,
+                            const std::string &boundaries, int &exitCode) {
   CompileRequest request;
   request.config = arguments.model;
   request.tp = arguments.tp;
@@ -105,10 +112,10 @@ compileModel(const TracePlanArguments &arguments, int &exitCode) {
   request.ep = arguments.ep;
   if (!arguments.target.empty())
     request.target = arguments.target;
-  request.boundaries = "whole";
+  request.boundaries = boundaries;
   Compilation compiled = compile(request);
   if (compiled.status == CompileStatus::Good)
-    return compiled.plan;
+    return compiled;
   std::cerr << compiled.messages;
   exitCode = compiled.status == CompileStatus::Refused ? Refused : Unusable;
   return std::nullopt;
@@ -130,10 +137,11 @@ layline::tool::readPlanText(const TracePlanArguments &arguments,
     }
     return trace::PlanText{std::move(*text), path};
   }
-  std::optional<std::string> plan = compileModel(arguments, exitCode);
-  if (!plan)
+  std::optional<Compilation> compiled =
+      compileModel(arguments, "whole", exitCode);
+  if (!compiled)
     return std::nullopt;
-  return trace::PlanText{std::move(*plan), arguments.model};
+  return trace::PlanText{std::move(compiled->plan), arguments.model};
 }
 
 std::optional<std::vector<trace::ExpectedProgram>>

@@ -3,6 +3,7 @@
 #define LAYLINE_TOOLS_LAYLINE_TRACEARGUMENTS_H
 
 #include "Commands.h"
+#include "layline/Driver/Compiler.h"
 #include "layline/Trace/Budget.h"
 #include "layline/Trace/Readers.h"
 #include <nlohmann/json.hpp>
@@ -30,7 +31,14 @@ struct TracePlanArguments {
 };
 
 void addInputOptions(CLI::App &command, TraceInputArguments &arguments);
-void addPlanOptions(CLI::App &command, TracePlanArguments &arguments);
+/// Whether --plan and --model may be given together: what could run and what
+/// did.
+enum class PlanAndModel { Either, Both };
+void addPlanOptions(CLI::App &command, TracePlanArguments &arguments,
+                    PlanAndModel together = PlanAndModel::Either);
+
+/// Where the recording goes with what it is in the plan.
+void addPerfettoOption(CLI::App &command, std::string &file);
 
 /// All devices of all files. Throws trace::TraceError. Long files show on a
 /// terminal how far they are read.
@@ -38,6 +46,12 @@ std::vector<trace::DeviceTrace>
 readTraces(const TraceInputArguments &arguments);
 
 trace::KernelFamilies readFamilies(const TraceInputArguments &arguments);
+
+/// The model with these boundaries: "whole" is plain tensor parallelism. On
+/// failure prints what is wrong, sets `exitCode` and gives nothing.
+std::optional<Compilation> compileModel(const TracePlanArguments &arguments,
+                                        const std::string &boundaries,
+                                        int &exitCode);
 
 /// The plan that the run executed. On failure prints what is wrong, sets
 /// `exitCode` and gives nothing.

@@ -1,5 +1,6 @@
 //===- TraceMapCommand.cpp - layline trace map ----------------------------===//
 #include "TraceMapReport.h"
+#include "layline/Trace/Perfetto.h"
 #include <iostream>
 #include <memory>
 #include <sstream>
@@ -11,6 +12,7 @@ namespace {
 struct Arguments {
   TraceInputArguments input;
   TracePlanArguments plan;
+  std::string perfetto; ///< or empty
 };
 } // namespace
 
@@ -25,6 +27,8 @@ static int runMap(const Arguments &arguments) {
     MappedRun run = mapRun(arguments.input, *programs, model);
     if (!checkFit(run))
       return Refused;
+    if (!arguments.perfetto.empty())
+      trace::writePerfetto(arguments.perfetto, run.pointers(), run.collectives);
     std::ostringstream text;
     printMappedRun(text, run);
     return writeTraceOutputs(arguments.input, text.str(),
@@ -42,6 +46,7 @@ void layline::tool::addTraceMapCommand(CLI::App &trace, int &exitCode) {
       "map", "Which kernel is which step of the plan, and why");
   addInputOptions(*command, arguments->input);
   addPlanOptions(*command, arguments->plan);
+  addPerfettoOption(*command, arguments->perfetto);
   command->footer("Example:\n  layline trace map run.pt.trace.json.gz --model "
                   "config.json --tp 8 --target b200x8 --csv kernels.csv");
   command->callback([arguments, &exitCode] { exitCode = runMap(*arguments); });

@@ -68,6 +68,7 @@ int main(int argc, char **argv) {
   layline::tool::addSweepCommand(app, exitCode);
   layline::tool::addKVCommand(app, exitCode);
   layline::tool::addTraceCommand(app, exitCode);
+  layline::tool::addReportCommand(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
