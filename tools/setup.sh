@@ -19,6 +19,7 @@ tests=(catch2
        python3-venv         # Python packages from PyPI
        librapidcheck-dev    # random programs
        python3-numpy        # the KV library from Python
+       chromium-headless-shell # pages of layline report
        spin relacy-dev      # models of the kernels' protocols
        libibverbs1)         # Mooncake, which `layline kv send` is tested with
 packages=("${build[@]}" "${mlir[@]}" "${libraries[@]}" "${tests[@]}")
