@@ -135,21 +135,6 @@ bool checkWorkspace(const WorkspaceNeed &need, const Variant &variant,
 bool planWorkspace(const WorkspaceNeed &need, Workspace &workspace,
                    std::string &error);
 
-/// What one launch moves, by the rank that it runs on; flags are stores to
-/// them. What the emulator counts, and with what crosses the wire what the
-/// planner prices (docs/kernels.md).
-struct Traffic {
-  std::int64_t localRead = 0, localWrite = 0;
-  std::int64_t peerRead = 0, peerWrite = 0;
-  std::int64_t multicastRead = 0, multicastWrite = 0;
-  std::int64_t localFlags = 0, peerFlags = 0;
-  bool operator==(const Traffic &other) const;
-};
-/// Of row_collective and one_shot; of one_shot in a row of launches of equal
-/// size, without what it polls.
-Traffic trafficOf(const Variant &variant, const Problem &problem,
-                  const LaunchShape &shape, std::int64_t rank);
-
 /// A number of everything that must be equal on all ranks of a group: kernel,
 /// rows, grid, block, workspace. Ranks compare it before the first launch.
 std::uint64_t digestOf(const Variant &variant, const Problem &problem,

@@ -1,6 +1,8 @@
-// What a launch moves, by its formula. docs/kernels.md states them beside those
-// of the planner (include/layline/Cost/WireBytes.h).
-#include "kernels/Catalogue.h"
+// docs/kernels.md states the formulas beside those of the planner
+// (include/layline/Cost/WireBytes.h).
+#include "kernels/Traffic.h"
+
+#include <algorithm>
 
 namespace layline::kernels {
 
@@ -12,18 +14,36 @@ bool Traffic::operator==(const Traffic &o) const {
          peerFlags == o.peerFlags;
 }
 
+Traffic &Traffic::operator+=(const Traffic &o) {
+  localRead += o.localRead;
+  localWrite += o.localWrite;
+  peerRead += o.peerRead;
+  peerWrite += o.peerWrite;
+  multicastRead += o.multicastRead;
+  multicastWrite += o.multicastWrite;
+  localFlags += o.localFlags;
+  peerFlags += o.peerFlags;
+  return *this;
+}
+
 namespace {
 
 constexpr std::int64_t kFlagBytes = sizeof(std::uint32_t);
+constexpr std::int64_t kVector = 16; ///< bytes
+
+/// Vectors of a row's width that all rows share.
+std::int64_t sharedVectors(const Variant &variant, const Problem &problem) {
+  return problem.hasBias + problem.hasInnerNorm +
+         (variant.norm != NormKind::None) + problem.hasNormBias;
+}
 
 /// What RowOperands reads and writes of `rows` rows beside the rows themselves.
 void addOperands(const Variant &variant, const Problem &problem,
                  const LaunchShape &shape, std::int64_t rows,
                  Traffic &traffic) {
   std::int64_t rowBytes = problem.width * bytesOf(variant.dtype);
-  std::int64_t read = problem.hasBias + problem.hasInnerNorm +
-                      problem.hasResidual + problem.hasGate +
-                      (variant.norm != NormKind::None) + problem.hasNormBias;
+  std::int64_t read =
+      sharedVectors(variant, problem) + problem.hasResidual + problem.hasGate;
   traffic.localRead += rows * read * rowBytes;
   traffic.localWrite += rows * problem.keepsResidual * rowBytes;
   if (variant.scales == ScaleKind::Tensor) // by every thread
@@ -122,6 +142,102 @@ Traffic trafficOf(const Variant &variant, const Problem &problem,
   return variant.family == Family::OneShot
              ? oneShot(variant, problem, shape)
              : rowCollective(variant, problem, shape, rank);
+}
+
+std::int64_t rereadBytes(const Variant &variant, const Problem &problem,
+                         std::int64_t rows) {
+  return std::max<std::int64_t>(rows - 1, 0) * sharedVectors(variant, problem) *
+         problem.width * bytesOf(variant.dtype);
+}
+
+/// Every thread reads the row's position; angles are taken once a row.
+Traffic trafficOf(const Variant &variant, const RopeRows &of,
+                  const LaunchShape &shape, std::int64_t rank) {
+  Traffic traffic;
+  std::int64_t rows = row_block(of.tokens, variant.ranks, rank).size,
+               bytes = rows * of.heads * of.headWidth * bytesOf(variant.dtype);
+  traffic.localRead += rows * shape.block * std::int64_t(sizeof(std::int64_t));
+  traffic.localRead += rows * of.rotary / 2 * std::int64_t(sizeof(double));
+  traffic.localRead += bytes;
+  traffic.localWrite += bytes;
+  if (variant.output != Output::Own)
+    traffic.peerWrite += (variant.ranks - 1) * bytes;
+  addMeetings(variant, shape, traffic);
+  return traffic;
+}
+
+/// Every thread reads the block's epoch and how often each of its chunks was
+/// sent; one counts on.
+Traffic trafficOf(const Variant &variant, const BroadcastBytes &sent,
+                  const LaunchShape &shape, std::int64_t rank) {
+  Traffic traffic;
+  std::int64_t chunks = (sent.bytes + sent.chunkBytes - 1) / sent.chunkBytes;
+  traffic.localRead += (shape.grid + chunks) * shape.block * kFlagBytes;
+  traffic.localWrite += (shape.grid + chunks) * kFlagBytes;
+  if (rank != sent.root) {
+    traffic.peerFlags += shape.grid; // ready
+    return traffic;
+  }
+  std::int64_t others = variant.ranks - 1;
+  traffic.localRead += sent.bytes;
+  traffic.localWrite += sent.inPlace ? 0 : sent.bytes;
+  traffic.peerWrite += others * sent.bytes;
+  traffic.peerFlags += others * chunks;
+  return traffic;
+}
+
+/// Every thread reads the address of its plane's pages, and for each vector
+/// which page it is in.
+Traffic trafficOf(const Variant &variant, const PagedBytes &moved,
+                  const LaunchShape &shape) {
+  Traffic traffic;
+  std::int64_t bytes = moved.planes * moved.tokens * moved.rowBytes;
+  traffic.localRead +=
+      moved.planes * shape.grid * shape.block * std::int64_t(sizeof(void *));
+  traffic.localRead += bytes / kVector * std::int64_t(sizeof(std::int32_t));
+  if (variant.family == Family::ScatterPages) {
+    (moved.packedIsPeers ? traffic.peerRead : traffic.localRead) += bytes;
+    traffic.localWrite += bytes;
+    return traffic;
+  }
+  traffic.localRead += bytes;
+  (moved.packedIsPeers ? traffic.peerWrite : traffic.localWrite) += bytes;
+  if (moved.hasFlags)
+    (moved.packedIsPeers ? traffic.peerFlags : traffic.localFlags) +=
+        moved.planes *
+        ((moved.tokens + moved.chunkTokens - 1) / moved.chunkTokens);
+  return traffic;
+}
+
+/// An expert's block reads all ids twice: to count those before it, and to
+/// place its own.
+Traffic trafficOf(const Variant &variant, const ExpertRows &of,
+                  const LaunchShape &shape) {
+  constexpr std::int64_t kIndex = sizeof(std::int64_t);
+  Traffic traffic;
+  std::int64_t choices = of.tokens * of.chosen,
+               rowBytes = of.width * bytesOf(variant.dtype),
+               vectors = rowBytes / kVector;
+  switch (variant.family) {
+  case Family::SortByExpert:
+    traffic.localRead +=
+        shape.grid * 2 * choices * std::int64_t(sizeof(std::int32_t));
+    traffic.localWrite += (choices + shape.grid + 1) * kIndex;
+    break;
+  case Family::PermuteRows: // every thread reads where its choice goes
+    traffic.localRead += choices * shape.block * kIndex;
+    traffic.localRead += of.placed * rowBytes;
+    traffic.localWrite += of.placed * rowBytes;
+    break;
+  default: // merge_experts: place and weight of a choice for each vector
+    traffic.localRead += choices * vectors * kIndex;
+    traffic.localRead +=
+        of.placed * (vectors * std::int64_t(sizeof(float)) + rowBytes);
+    traffic.localRead += of.hasShared * of.tokens * rowBytes;
+    traffic.localWrite += of.tokens * rowBytes;
+    break;
+  }
+  return traffic;
 }
 
 } // namespace layline::kernels

@@ -18,7 +18,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#if defined(__x86_64__)
+#if LAYLINE_SIMT_ASSEMBLY
 // Saves what the System V ABI asks a function to keep, exchanges the stacks and
 // restores the same from the other one.
 extern "C" void layline_simt_switch(void **save, void *to);
@@ -76,6 +76,15 @@ char *mapStack() {
 
 } // namespace
 
+/// Bytes at the upper end of a stack that are not used, by its address. Tops of
+/// stacks would lie as far apart as stacks do, a power of two: all of them in
+/// the same few sets of a cache.
+static std::size_t colorOf(const char *stack) {
+  constexpr std::size_t colors = 61, step = 192;
+  return reinterpret_cast<std::uintptr_t>(stack) / StackPool::stackBytes %
+         colors * step;
+}
+
 StackPool::~StackPool() {
   for (char *stack : all_)
     if (spare.stacks.size() < mostSpare)
@@ -115,14 +124,16 @@ void forgetFrames(char *stack, std::size_t bytes) {
 void prepare(Fiber &fiber, char *stack, void (*entry)()) {
   // A thread that has left leaves the few frames that switched away.
   constexpr std::size_t lastFrames = 8192;
-  forgetFrames(stack, lastFrames);
+  const std::size_t color = colorOf(stack);
+  forgetFrames(stack, lastFrames + color);
   fiber.stack = stack;
   fiber.bottom = stack;
   fiber.size = StackPool::stackBytes;
   fiber.fakeStack = nullptr;
-#if defined(__x86_64__)
+#if LAYLINE_SIMT_ASSEMBLY
   // `ret` leaves the stack as a call does: 8 below a multiple of 16.
-  auto **top = reinterpret_cast<void **>(stack + StackPool::stackBytes - 64);
+  auto **top =
+      reinterpret_cast<void **>(stack + StackPool::stackBytes - 64 - color);
   *--top = nullptr;
   *--top = reinterpret_cast<void *>(entry);
   for (int saved = 0; saved < 6; ++saved)
@@ -132,7 +143,7 @@ void prepare(Fiber &fiber, char *stack, void (*entry)()) {
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = stack + StackPool::guardBytes;
   fiber.context.uc_stack.ss_size =
-      StackPool::stackBytes - StackPool::guardBytes;
+      StackPool::stackBytes - StackPool::guardBytes - color;
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, entry, 0);
 #endif
@@ -145,7 +156,7 @@ void switchFiber(Fiber &from, Fiber &to, bool isLast) {
 #else
   (void)isLast;
 #endif
-#if defined(__x86_64__)
+#if LAYLINE_SIMT_ASSEMBLY
   layline_simt_switch(&from.stackPointer, to.stackPointer);
 #else
   swapcontext(&from.context, &to.context);

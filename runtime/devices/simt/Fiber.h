@@ -5,7 +5,12 @@
 #include <cstddef>
 #include <vector>
 
-#if !defined(__x86_64__)
+// Elsewhere, and where LAYLINE_SIMT_UCONTEXT is defined (the tests do), the C
+// library switches: several times as slow, for it keeps signal masks.
+#if defined(__x86_64__) && !defined(LAYLINE_SIMT_UCONTEXT)
+#define LAYLINE_SIMT_ASSEMBLY 1
+#else
+#define LAYLINE_SIMT_ASSEMBLY 0
 #include <ucontext.h>
 #endif
 
@@ -13,7 +18,7 @@ namespace layline::simt {
 
 /// A stack and where on it to go on.
 struct Fiber {
-#if defined(__x86_64__)
+#if LAYLINE_SIMT_ASSEMBLY
   void *stackPointer = nullptr;
 #else
   ucontext_t context;

@@ -1,5 +1,6 @@
 // broadcast, and rows of a KV cache packed, sent and scattered.
 #include "harness/Bytes.h"
+#include "harness/Counted.h"
 
 #include <catch2/catch.hpp>
 
@@ -18,6 +19,18 @@ void check(const std::vector<Sending> &launches, Mode mode,
   REQUIRE(run.report.ok());
   REQUIRE(run.report.races == 0);
   REQUIRE(run.difference == "");
+  Variant variant;
+  variant.family = Family::Broadcast;
+  variant.ranks = P;
+  for (int rank = 0; rank < P; ++rank) {
+    Traffic stated;
+    for (const Sending &launch : launches)
+      stated += trafficOf(
+          variant, BroadcastBytes{launch.bytes, launch.chunkBytes, launch.root},
+          {launch.grid, 64, true}, rank);
+    REQUIRE(miscounted(run.counters[static_cast<std::size_t>(rank)], stated,
+                       static_cast<int>(launches.size())) == "");
+  }
 }
 
 /// Roots, sizes and grids change: flags and epochs outlive all of them.
@@ -35,6 +48,16 @@ void check(const Pages &pages, Mode mode, std::uint64_t seed) {
   REQUIRE(run.report.ok());
   REQUIRE(run.report.races == 0);
   REQUIRE(run.difference == "");
+  // Rank 0 packs into rank 1's buffer, and sets its flags.
+  for (bool packs : {true, false}) {
+    Variant variant;
+    variant.family = packs ? Family::PackPages : Family::ScatterPages;
+    PagedBytes moved{2,    pages.tokens, pages.headBytes, pages.chunkTokens,
+                     true, packs};
+    REQUIRE(miscounted(run.counters[packs ? 0 : 1],
+                       trafficOf(variant, moved, {pages.grid, 32, false}),
+                       1) == "");
+  }
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 // Rows sorted by expert and merged again.
+#include "harness/Counted.h"
 #include "harness/Rows.h"
 
 #include <algorithm>
@@ -107,6 +108,22 @@ void run(const Choices &c, DType dtype, int width, bool hasShared, Mode mode,
   INFO(report.text);
   REQUIRE(report.ok());
   REQUIRE(report.races == 0);
+  auto stated = [&](Family family, const char *name, unsigned grid,
+                    unsigned block) {
+    Variant variant;
+    variant.family = family;
+    variant.dtype = dtype;
+    return miscounted(
+        machine.counters(0, name),
+        trafficOf(variant,
+                  ExpertRows{c.tokens, c.chosen, width, next, hasShared},
+                  {grid, block, false}),
+        1);
+  };
+  REQUIRE(stated(Family::SortByExpert, "sort", unsigned(c.localExperts), 64) ==
+          "");
+  REQUIRE(stated(Family::PermuteRows, "permute", 3, 32) == "");
+  REQUIRE(stated(Family::MergeExperts, "merge", 3, 32) == "");
 
   REQUIRE(std::equal(places.begin(), places.end(), p.places));
   REQUIRE(std::equal(offsets.begin(), offsets.end(), p.offsets));

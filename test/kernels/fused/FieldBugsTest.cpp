@@ -280,19 +280,3 @@ TEST_CASE("llama-cpp 6: a wait that is in vain ends and says for whom") {
     REQUIRE(out[static_cast<std::size_t>(rank)][0].bits == 0xffff);
   }
 }
-
-TEST_CASE("TRT-LLM 3988: groups have workspaces of their own") {
-  // Two groups of two ranks that a machine of one rank each stands for: what
-  // one group's launches count is not seen by the other's.
-  RowCase rowCase = caseOf(twoShot(2, NormKind::Rms), {5, 64}, 2);
-  Cluster first(2, optionsOf(Mode::Plain, 1, 2), needOf(rowCase)),
-      second(2, optionsOf(Mode::Plain, 1, 2), needOf(rowCase));
-  auto a = first.peerFlags<2>(0), b = second.peerFlags<2>(0);
-  REQUIRE(a.epochs != b.epochs);
-  REQUIRE(a.flags[0] != b.flags[0]);
-  // And what they are keyed by says what must be equal in a group.
-  Problem other = rowCase.problem;
-  other.tokens = 6;
-  REQUIRE(digestOf(rowCase.variant, rowCase.problem, rowCase.shape) !=
-          digestOf(rowCase.variant, other, rowCase.shape));
-}

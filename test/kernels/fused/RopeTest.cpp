@@ -1,5 +1,6 @@
 // rope against float64 angles, alone and with a gather behind it.
 #include "harness/Copy.cuh"
+#include "harness/Counted.h"
 #include "harness/Rows.h"
 
 #include <catch2/catch.hpp>
@@ -121,6 +122,13 @@ void run(const RopeCase &c, Mode mode, std::uint64_t seed) {
   INFO(report.text);
   REQUIRE(report.ok());
   REQUIRE(report.races == 0);
+  for (int rank = 0; rank < P; ++rank)
+    REQUIRE(
+        miscounted(cluster.machine.counters(rank, "rope"),
+                   trafficOf(c.variant,
+                             RopeRows{c.tokens, c.heads, c.headWidth, c.rotary},
+                             {2, 64, P > 1}, rank),
+                   1) == "");
   auto want = expect(c, x, positions, frequencies);
   for (int rank = 0; rank < P; ++rank)
     for (std::size_t i = 0; i < want.size(); ++i) {

@@ -17,7 +17,8 @@ namespace layline::kernels::test {
 
 struct BytesRun {
   simt::Report report;
-  std::string difference; ///< of what was read from what was sent
+  std::string difference;               ///< of what was read from what was sent
+  std::vector<simt::Counters> counters; ///< [rank], of all launches
 };
 
 /// One launch of a broadcast.
@@ -90,6 +91,8 @@ BytesRun runBroadcasts(const std::vector<Sending> &launches,
   }
   BytesRun run;
   run.report = machine.run();
+  for (int rank = 0; rank < P; ++rank)
+    run.counters.push_back(machine.counters(rank, "main"));
   for (std::size_t n = 0; n < launches.size(); ++n) {
     auto words =
         makeWords(launches[n].bytes, static_cast<std::uint32_t>(n) + 1);
@@ -226,6 +229,8 @@ BytesRun runPages(const Pages &pages, const simt::Options &options) {
   }
   BytesRun run;
   run.report = machine.run();
+  for (int rank = 0; rank < 2; ++rank)
+    run.counters.push_back(machine.counters(rank, "main"));
   for (int plane = 0; plane < kPlanes; ++plane)
     for (std::int64_t token = pages.firstToken; token < end; ++token) {
       auto bytes = words(plane, token);

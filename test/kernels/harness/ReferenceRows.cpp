@@ -1,5 +1,5 @@
 // The row-wise work in plain C++, written from RowOperands' text: in float32
-// with the order of sums that it states, and in float64.
+// with the order of sums that it states. BoundRows.cpp has it in float64.
 #include "harness/Rows.h"
 
 #include <algorithm>
@@ -26,31 +26,20 @@ float sumOf(const std::vector<float> &x, int vector, unsigned threads) {
   }
   return all;
 }
-double sumOf(const std::vector<double> &x, int, unsigned) {
-  double all = 0;
-  for (double value : x)
-    all += value;
-  return all;
-}
 
-/// In float64 as papers write it, in float32 in the forms that lose no digits.
-template <typename Real> Real apply(Function function, Real x) {
-  constexpr bool isSingle = sizeof(Real) == sizeof(float);
-  constexpr Real sqrtHalf = Real(0.70710678118654752440),
-                 sqrt2OverPi = Real(0.79788456080286535588);
+/// In the forms that lose no digits.
+float apply(Function function, float x) {
+  constexpr float kSqrtHalf = 0.70710678118654752440F,
+                  kSqrt2OverPi = 0.79788456080286535588F;
   switch (function) {
   case Function::None:
     return x;
   case Function::Silu:
     return x / (1 + std::exp(-x));
   case Function::Gelu:
-    return isSingle ? x * Real(0.5) * std::erfc(x * -sqrtHalf)
-                    : x * Real(0.5) * (1 + std::erf(x * sqrtHalf));
-  case Function::GeluTanh: {
-    Real inner = x + Real(0.044715) * x * x * x;
-    return isSingle ? x / (1 + std::exp(-2 * sqrt2OverPi * inner))
-                    : Real(0.5) * x * (1 + std::tanh(sqrt2OverPi * inner));
-  }
+    return x * 0.5F * std::erfc(x * -kSqrtHalf);
+  case Function::GeluTanh:
+    return x / (1 + std::exp(-2 * kSqrt2OverPi * (x + 0.044715F * x * x * x)));
   case Function::Relu:
     return x > 0 ? x : 0;
   case Function::Sigmoid:
@@ -60,7 +49,7 @@ template <typename Real> Real apply(Function function, Real x) {
 }
 
 /// One row through all of it.
-template <typename T, typename Real> class RowWork {
+template <typename T> class RowWork {
 public:
   RowWork(const RowCase &theCase, const RowInputs<T> &theInputs)
       : rowCase(theCase), inputs(theInputs) {}
@@ -69,7 +58,7 @@ public:
   std::vector<std::uint8_t> payload;
   std::vector<float> scales;
 
-  void run(std::vector<Real> x, const T *residualIn, const T *gate) {
+  void run(std::vector<float> x, const T *residualIn, const T *gate) {
     const Problem &problem = rowCase.problem;
     std::size_t width = x.size();
     auto each = [&](auto body) {
@@ -77,79 +66,72 @@ public:
         x[i] = body(x[i], i);
     };
     auto w = [](const std::vector<T> &of, std::size_t i) {
-      return Real(to_float(of[i]));
+      return to_float(of[i]);
     };
     if (problem.hasBias)
-      each([&](Real v, std::size_t i) { return v + w(inputs.bias, i); });
+      each([&](float v, std::size_t i) { return v + w(inputs.bias, i); });
     if (problem.hasInnerNorm)
       rms(x, inputs.innerWeight);
-    each([&](Real v, std::size_t) { return v * Real(rowCase.innerScale); });
+    each([&](float v, std::size_t) { return v * rowCase.innerScale; });
     if (problem.hasResidual)
-      each([&](Real v, std::size_t i) {
-        return v + Real(to_float(residualIn[i]));
-      });
+      each([&](float v, std::size_t i) { return v + to_float(residualIn[i]); });
     residual = rounded(x);
     if (rowCase.variant.norm == NormKind::Layer) {
-      Real mean = sum(x) / Real(width);
-      each([&](Real v, std::size_t) { return v - mean; });
+      float mean = sum(x) / float(width);
+      each([&](float v, std::size_t) { return v - mean; });
     }
     if (rowCase.variant.norm != NormKind::None)
       rms(x, inputs.weight);
     if (problem.hasNormBias)
-      each([&](Real v, std::size_t i) { return v + w(inputs.normBias, i); });
-    each([&](Real v, std::size_t) {
+      each([&](float v, std::size_t i) { return v + w(inputs.normBias, i); });
+    each([&](float v, std::size_t) {
       return apply(rowCase.variant.function, v);
     });
     if (problem.hasGate)
-      each([&](Real v, std::size_t i) { return v * Real(to_float(gate[i])); });
-    each([&](Real v, std::size_t) { return v * Real(rowCase.scale); });
+      each([&](float v, std::size_t i) { return v * to_float(gate[i]); });
+    each([&](float v, std::size_t) { return v * rowCase.scale; });
     values = rounded(x);
     if (rowCase.variant.scales != ScaleKind::None)
       quantize(x);
   }
 
 private:
-  Real sum(const std::vector<Real> &x) const {
+  float sum(const std::vector<float> &x) const {
     return sumOf(x, 16 / sizeof(T), rowCase.shape.block);
   }
-  void rms(std::vector<Real> &x, const std::vector<T> &weight) const {
-    std::vector<Real> squares(x.size());
+  void rms(std::vector<float> &x, const std::vector<T> &weight) const {
+    std::vector<float> squares(x.size());
     std::transform(x.begin(), x.end(), squares.begin(),
-                   [](Real v) { return v * v; });
-    Real inverse =
-        1 / std::sqrt(sum(squares) / Real(x.size()) + Real(rowCase.eps));
+                   [](float v) { return v * v; });
+    float inverse = 1 / std::sqrt(sum(squares) / float(x.size()) + rowCase.eps);
     for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = x[i] * inverse *
-             (Real(rowCase.weightOffset) + Real(to_float(weight[i])));
+      x[i] = x[i] * inverse * (rowCase.weightOffset + to_float(weight[i]));
   }
-  static std::vector<T> rounded(const std::vector<Real> &x) {
+  static std::vector<T> rounded(const std::vector<float> &x) {
     std::vector<T> result;
-    for (Real v : x)
-      result.push_back(from_float<T>(static_cast<float>(v)));
+    for (float v : x)
+      result.push_back(from_float<T>(v));
     return result;
   }
-  void quantize(const std::vector<Real> &x) {
+  void quantize(const std::vector<float> &x) {
     std::size_t width = x.size(),
                 group =
                     rowCase.variant.scales == ScaleKind::Group
                         ? static_cast<std::size_t>(rowCase.problem.groupSize)
                         : width;
     for (std::size_t begin = 0; begin < width; begin += group) {
-      Real largest = 0;
+      float largest = 0;
       for (std::size_t i = begin; i < begin + group; ++i)
         largest = largest > std::abs(x[i]) || std::isnan(largest)
                       ? largest
                       : std::abs(x[i]);
       bool isGiven = rowCase.variant.scales == ScaleKind::Tensor;
-      float scale = isGiven ? inputs.tensorScale
-                            : static_cast<float>(largest / Real(448));
+      float scale = isGiven ? inputs.tensorScale : largest / 448.0F;
       if (!isGiven)
         scales.push_back(scale);
       for (std::size_t i = begin; i < begin + group; ++i)
         payload.push_back(
-            from_float<device::e4m3>(
-                scale == 0 ? 0 : static_cast<float>(x[i] / Real(scale)))
-                .bits);
+            from_float<device::e4m3>(scale == 0 ? 0.0F : x[i] / scale).bits);
     }
   }
 
@@ -162,8 +144,11 @@ void append(std::vector<To> &to, const std::vector<From> &from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-template <typename T, typename Real>
-RowResults<T> expectRows(const RowCase &rowCase, const RowInputs<T> &inputs) {
+} // namespace
+
+template <typename T>
+RowResults<T> expectOrdered(const RowCase &rowCase,
+                            const RowInputs<T> &inputs) {
   const Variant &variant = rowCase.variant;
   auto width = static_cast<std::size_t>(rowCase.problem.width);
   std::vector<T> residual = inputs.residual;
@@ -177,22 +162,22 @@ RowResults<T> expectRows(const RowCase &rowCase, const RowInputs<T> &inputs) {
       for (std::int64_t own = 0; own < rows.size; ++own) {
         std::size_t at = static_cast<std::size_t>(rows.begin + own) * width,
                     ownAt = static_cast<std::size_t>(own) * width;
-        std::vector<Real> x(width);
+        std::vector<float> x(width);
         bool isOwed = rowCase.isOneShot() || variant.input != Input::Own;
         for (std::size_t i = 0; i < width; ++i) {
           const auto &of = inputs.rows[launch];
           if (!isOwed) {
-            x[i] = Real(to_float(of[rank][ownAt + i]));
+            x[i] = to_float(of[rank][ownAt + i]);
             continue;
           }
-          x[i] = Real(to_float(of[0][at + i]));
+          x[i] = to_float(of[0][at + i]);
           for (int peer = 1; peer < variant.ranks; ++peer)
-            x[i] += Real(to_float(of[peer][at + i]));
+            x[i] += to_float(of[peer][at + i]);
           // The switch gives numbers of the type.
           if (variant.input == Input::OwedMulticast)
-            x[i] = Real(to_float(from_float<T>(static_cast<float>(x[i]))));
+            x[i] = to_float(from_float<T>(x[i]));
         }
-        RowWork<T, Real> work(rowCase, inputs);
+        RowWork<T> work(rowCase, inputs);
         work.run(x, residual.data() + at,
                  rowCase.problem.hasGate
                      ? inputs.gates[launch][rank].data() + ownAt
@@ -231,22 +216,8 @@ RowResults<T> expectRows(const RowCase &rowCase, const RowInputs<T> &inputs) {
   return results;
 }
 
-} // namespace
-
-template <typename T>
-RowResults<T> expectOrdered(const RowCase &rowCase,
-                            const RowInputs<T> &inputs) {
-  return expectRows<T, float>(rowCase, inputs);
-}
-template <typename T>
-RowResults<T> expectNearest(const RowCase &rowCase,
-                            const RowInputs<T> &inputs) {
-  return expectRows<T, double>(rowCase, inputs);
-}
-
 #define LAYLINE_INSTANTIATE(T)                                                 \
-  template RowResults<T> expectOrdered(const RowCase &, const RowInputs<T> &); \
-  template RowResults<T> expectNearest(const RowCase &, const RowInputs<T> &);
+  template RowResults<T> expectOrdered(const RowCase &, const RowInputs<T> &);
 LAYLINE_INSTANTIATE(bf16)
 LAYLINE_INSTANTIATE(f16)
 LAYLINE_INSTANTIATE(float)

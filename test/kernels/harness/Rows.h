@@ -63,6 +63,8 @@ template <typename T> struct RowResults {
   std::vector<std::vector<std::vector<std::uint8_t>>> payload;
   std::vector<std::vector<std::vector<float>>> scales;
   std::vector<std::vector<std::vector<T>>> residual; ///< own rows
+  /// [rank], of all launches of a run; empty where nothing ran.
+  std::vector<simt::Counters> counters;
 };
 
 /// Numbers of many sizes; `salt` makes runs differ.
@@ -70,12 +72,9 @@ template <typename T>
 RowInputs<T> makeInputs(const RowCase &rowCase, std::uint32_t salt);
 
 /// In float32, every sum in the order that RowOperands states: the kernel's
-/// bits. In float64: the nearest numbers, from a residual that is `T` between
-/// launches.
+/// bits.
 template <typename T>
 RowResults<T> expectOrdered(const RowCase &rowCase, const RowInputs<T> &inputs);
-template <typename T>
-RowResults<T> expectNearest(const RowCase &rowCase, const RowInputs<T> &inputs);
 
 /// What a fault changes outside the kernel; production values are the defaults.
 struct LaunchFaults {
@@ -116,11 +115,15 @@ WorkspaceNeed needOf(const RowCase &rowCase);
 /// The first place where two results differ, or nothing.
 template <typename T>
 std::string differenceOf(const RowResults<T> &got, const RowResults<T> &want);
-/// The first value more than `ulps` steps of its type away, or nothing. Beside
-/// that it may be off by what float32 loses where large terms cancel.
+/// The first number that is farther from the exact one than float32 and one
+/// rounding can be (BoundRows.cpp), or nothing.
 template <typename T>
-std::string distanceOf(const RowResults<T> &got, const RowResults<T> &want,
-                       int ulps);
+std::string outsideOf(const RowCase &rowCase, const RowInputs<T> &inputs,
+                      const RowResults<T> &got);
+/// What the emulator counted on a rank and the formula does not state, or
+/// nothing.
+template <typename T>
+std::string miscountOf(const RowCase &rowCase, const RowResults<T> &got);
 /// The first value that ranks do not agree on, or nothing.
 template <typename T>
 std::string disagreementOf(const RowCase &rowCase, const RowResults<T> &got);

@@ -268,6 +268,8 @@ simt::Report runRows(Cluster &cluster, const RowCase &rowCase,
   simt::Report report =
       runSequence<T, P>(cluster, {{rowCase, inputs, function}}, all, faults);
   results = all.front();
+  for (int rank = 0; rank < P; ++rank)
+    results.counters.push_back(cluster.machine.counters(rank, "main"));
   return report;
 }
 
