@@ -17,14 +17,16 @@ ordered_json memoryJSON(const PlanTexts &texts);
 /// A run. What was left out to bound the page is added to `leftOut`.
 ordered_json runJSON(const RecordedRun &run, ordered_json &leftOut);
 
+/// The events of a pass of a rank, of as many of its layers as there is room
+/// for.
+ordered_json timelineJSON(const RecordedRun &run, size_t number, int32_t pass,
+                          ordered_json &leftOut);
+
 /// What the plan of the page would save of a run.
 ordered_json budgetJSON(const trace::Budget &budget);
 
 /// The page around the numbers.
 std::string pageOf(const std::string &title, const ordered_json &numbers);
-
-/// The name of a kernel without arguments of its templates, at most so long.
-std::string shortKernelName(const std::string &name, size_t longest);
 
 } // namespace layline::report
 

@@ -18,10 +18,10 @@ namespace layline::trace {
 /// Writes `path`, compressed if it ends in .gz, event by event: memory does not
 /// grow with the file. It is written beside its place and then renamed. Throws
 /// TraceError that begins with the path if that fails; nothing is left then.
-/// Each device is a process, in order. Times are from the first event on, of all
-/// recordings if they carry an absolute clock (`baseTimeNanoseconds` then says
-/// when that was), else of each file: a double has no room for nanoseconds since
-/// 1970.
+/// Each device is a process, in order. Times are from the first event on, of
+/// all recordings if they carry an absolute clock (`baseTimeNanoseconds` then
+/// says when that was), else of each file: a double has no room for nanoseconds
+/// since 1970.
 void writePerfetto(const std::string &path,
                    const std::vector<const Mapping *> &mappings,
                    const std::vector<CollectiveUse> &collectives);
