@@ -396,7 +396,16 @@ def check_shapes(page):
         page.browser.screen(width)
         wide = page.run("document.documentElement.scrollWidth")
         page.expect(wide <= width, f"{width} wide: nothing sticks out", wide)
+        ticks = page.run("[...document.querySelectorAll('#axis span')].map((e) =>"
+                         " { const b = e.getBoundingClientRect(); return [b.left, b.right]; })")
+        page.expect(len(ticks) > 1 and all(a[1] < b[0] for a, b in zip(ticks, ticks[1:])),
+                    f"{width} wide: numbers of the axis apart", ticks)
     page.browser.screen(1280, media="print")
+    page.choose("theme", "dark")
+    found = page.run(CONTRAST)
+    level = page.run("parseInt(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])")
+    page.expect(level == 255 and not found["bad"], "paper is light", found)
+    page.choose("theme", "system")
     hidden = page.run("[...document.querySelectorAll('.choices, .top nav, .row')]"
                       ".filter((e) => e.checkVisibility()).length")
     page.expect(hidden == 0, "no controls on paper", hidden)

@@ -5,7 +5,8 @@ const timeline = {
   measured: false,
   events: [],
   chosen: 0,
-  pauses: 0
+  pauses: 0,
+  end: 0
 };
 // What an attention is drawn with, whose time no plan tells: a part of the
 // rest.
@@ -149,13 +150,16 @@ function chooseKernel(index) {
                 ([name, text]) => [h('dt', {}, name), h('dd', {}, text)])));
 }
 
-function drawAxis(end) {
+function drawAxis() {
+  const {end} = timeline;
   const steps = [1, 2, 5]
                     .flatMap(
                         (n) => [0.01, 0.1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6].map(
                             (size) => n * size))
                     .sort((a, b) => a - b);
-  const step = steps.find((size) => end / size <= 7) || end;
+  // As many as there is room for.
+  const most = Math.max(1, Math.floor(byId('axis').clientWidth / 90));
+  const step = steps.find((size) => end / size <= most) || end;
   const ticks = [];
   for (let at = 0; at <= end * 1.0001; at += step)
     ticks.push(h('span', {left: `${(100 * at) / end}%`}, at ? time(at) : '0'));
@@ -205,7 +209,8 @@ function drawTimeline() {
                             event.label) :
                           '');
                 })))));
-  drawAxis(end);
+  timeline.end = end;
+  drawAxis();
   const which = state.layer < 0 ?
       'What is outside of layers' :
       `Layer ${measured ? measuredLayer().layer : state.layer}`;
@@ -276,6 +281,7 @@ function drawTimeline() {
 }
 
 function startTimeline() {
+  addEventListener('resize', drawAxis);
   timeline.measured = Boolean(numbers.run && numbers.run.timeline);
   byId('lanes').addEventListener('keydown', (event) => {
     const last = timeline.events.length - 1;
