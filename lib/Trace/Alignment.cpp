@@ -240,12 +240,17 @@ private:
     }
     auto take = [&](float total, uint32_t parent, Move::How how) {
       // Of two that begin equally well the later one: what stands before a
-      // pass is not of it.
-      if (total > next[target] || (total == next[target] && how != Move::Begin))
+      // pass is not of it. Of one kernel's, that in which it does more: what
+      // lies before a recording costs the same for all, so missing less of it
+      // does not show.
+      uint32_t length = static_cast<uint32_t>(cover.last - cover.first);
+      const Move &known = row.moves[target];
+      bool replaces = how == Move::Begin &&
+                      (known.how == Move::Stay || length > known.length);
+      if (total > next[target] || (total == next[target] && !replaces))
         return;
       next[target] = total;
-      row.moves[target] = {
-          parent, static_cast<uint32_t>(cover.last - cover.first), how};
+      row.moves[target] = {parent, length, how};
     };
     const Best &byStep = nextBefore[cover.first];
     const Best &any = anyBefore[cover.first];

@@ -141,6 +141,7 @@ Mapping layline::trace::mapTrace(const DeviceTrace &trace,
     byEvent.push_back(mapping.names[event.name].family);
   mapping.period = findPeriod(byEvent);
   std::vector<Place> places = align(mapping.programs, trace, byEvent);
+  moveToUsualSteps(mapping, places);
   mapping.assignments.resize(trace.events.size());
   findPasses(mapping, places);
   findMissing(mapping, places);

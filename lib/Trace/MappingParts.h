@@ -7,6 +7,10 @@
 
 namespace layline::trace {
 
+/// Moves kernels that stand by order alone to where the same kernel stands in
+/// the other layers, if nothing does that step.
+void moveToUsualSteps(const Mapping &mapping, std::vector<Place> &places);
+
 /// Cuts the aligned events into passes, with batches and rows.
 void findPasses(Mapping &mapping, const std::vector<Place> &places);
 

@@ -8,6 +8,7 @@
 #include "Sqlite.h"
 #include "TraceBuilder.h"
 #include "layline/Trace/Readers.h"
+#include <filesystem>
 
 using namespace layline::trace;
 
@@ -20,7 +21,8 @@ namespace {
 class NsysReader {
 public:
   NsysReader(const std::string &path, const Progress &progress)
-      : progress(progress), database(path), builder(path), operators(builder) {}
+      : progress(progress), path(path), database(path), builder(path),
+        operators(builder) {}
 
   std::vector<DeviceTrace> read() {
     checkSchema();
@@ -44,8 +46,13 @@ private:
   static constexpr int64_t kParts = 5;
 
   void report(int64_t part) const {
-    if (progress)
-      progress(part, kParts);
+    // Tables are read one by one, not the file from its begin to its end.
+    std::error_code failed;
+    if (auto size =
+            static_cast<int64_t>(std::filesystem::file_size(path, failed));
+        progress && !failed)
+      progress(size / kParts * part + (part == kParts ? size % kParts : 0),
+               size);
   }
 
   void checkSchema() const {
@@ -223,6 +230,7 @@ private:
   }
 
   const Progress &progress;
+  const std::string &path;
   Database database;
   TraceBuilder builder;
   NvtxOperators operators;

@@ -100,7 +100,27 @@ private:
     }
     int32_t last = static_cast<int32_t>(
         mapping.programs[mapping.passes[pass].program].steps.size() - 1);
-    put(i, pass, last, Reason::BehindLast, Certainty::High);
+    int32_t reads = findLostBehind(i, begin, pass);
+    if (reads >= 0)
+      put(i, pass, reads, Reason::ReadNext, Certainty::Low);
+    else
+      put(i, pass, last, Reason::BehindLast, Certainty::High);
+  }
+
+  /// Kernels that surely end a pass were lost: what picks rows directly behind
+  /// the last that is left picked them for these. -1: nothing of the kind.
+  int32_t findLostBehind(size_t i, size_t begin, int32_t pass) const {
+    for (size_t k = begin; k <= i; ++k)
+      if (Family family = mapping.familyOf(k);
+          family != Family::Gather && family != Family::Copy)
+        return -1;
+    const std::vector<ExpectedStep> &steps =
+        mapping.programs[mapping.passes[pass].program].steps;
+    for (auto s = static_cast<size_t>(mapping.assignments[begin - 1].last) + 1;
+         s < steps.size(); ++s)
+      if (steps[s].weight >= 1)
+        return static_cast<int32_t>(s);
+    return -1;
   }
 
   void placeBeforeFirst(size_t i, size_t end, int32_t pass) {

@@ -17,6 +17,9 @@ using namespace layline::trace;
 
 namespace {
 
+// Drawn once, when no rule of the mapping had been looked at with these.
+constexpr unsigned kFirstSeed = 27449226;
+
 /// Names of the same kinds of kernels in other engines and versions.
 const std::map<Family, std::vector<std::string>> kOtherNames = {
     {Family::AllReduce,
@@ -161,7 +164,7 @@ TEST_CASE("200 damaged recordings: what is left is where it was",
   std::vector<ExpectedProgram> programs = expectB200();
   KernelFamilies families = KernelFamilies::builtIn();
   std::vector<KnownPlace> known = knownPlacesB200();
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = kFirstSeed; seed < kFirstSeed + 200; ++seed) {
     Damaged damaged(whole, families, seed);
     Mapping mapping = mapTrace(damaged.trace, families, programs);
     CAPTURE(seed, damaged.numPasses, static_cast<int>(damaged.cut));
@@ -191,7 +194,7 @@ TEST_CASE("200 damaged recordings: the damage is told", "[trace][damage]") {
   KernelFamilies families = KernelFamilies::builtIn();
   std::vector<KnownPlace> known = knownPlacesB200();
   int64_t told = 0;
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = kFirstSeed; seed < kFirstSeed + 200; ++seed) {
     Damaged damaged(whole, families, seed);
     Mapping mapping = mapTrace(damaged.trace, families, programs);
     CAPTURE(seed);

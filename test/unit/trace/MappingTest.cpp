@@ -1,6 +1,7 @@
 //===- MappingTest.cpp - a recorded run on its plan -----------------------===//
 #include "TraceTests.h"
 #include "layline/Trace/Communication.h"
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -130,6 +131,44 @@ TEST_CASE("Graph replay: layers and period without any link to the host",
     CHECK(mapping.mainStepOf(i)->place == known[i].place);
   }
   CHECK(mapping.passes.front().tokens == -1);
+}
+
+TEST_CASE("Lost kernels whose neighbours mislead", "[trace]") {
+  constexpr size_t kLayer = kB200Before + 23 * kB200Layer;
+  struct Loss {
+    const char *what;
+    size_t begin; ///< the recording's first event
+    std::vector<size_t> lost;
+  };
+  const std::vector<Loss> losses = {
+      // A rotation does queries and keys, though what lies before the recording
+      // would cost as much without the queries'.
+      {"begins with a rotation", kB200Before + 2 * kB200Layer + 1, {}},
+      // The router's product is the first that is left behind the attention.
+      {"o_proj, its sum and norm", 0, {kLayer + 6, kLayer + 8, kLayer + 10}},
+      // Rows are picked for logits that were lost.
+      {"logits", 0, {927, 928}},
+  };
+  std::vector<KnownPlace> known = knownPlacesB200();
+  for (const Loss &loss : losses) {
+    DeviceTrace trace = readB200();
+    std::vector<DeviceEvent> left;
+    std::vector<size_t> origins;
+    for (size_t i = loss.begin; i < trace.events.size(); ++i)
+      if (std::count(loss.lost.begin(), loss.lost.end(), i) == 0) {
+        left.push_back(trace.events[i]);
+        left.back().op = -1; // order alone
+        origins.push_back(i);
+      }
+    trace.events = left;
+    Mapping mapping = mapB200(trace);
+    for (size_t i = 0; i < origins.size(); ++i) {
+      CAPTURE(loss.what, origins[i], mapping.explain(i));
+      REQUIRE(mapping.mainStepOf(i));
+      CHECK(mapping.mainStepOf(i)->place == known[origins[i]].place);
+      CHECK(mapping.mainStepOf(i)->module == known[origins[i]].module);
+    }
+  }
 }
 
 TEST_CASE("A shared expert's add is not the residual's", "[trace]") {
