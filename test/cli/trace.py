@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import os
+import pty
 import re
 import sqlite3
 import subprocess
@@ -277,22 +278,51 @@ test.refused(test.run("trace", "summary", B200, "--families", bad("own.csv", "x"
 frame = '{"ph": "X", "cat": "python_function", "name": "f", "ts": 1.5, "dur": 2, "args": {}},\n'
 
 
-def memory(megabytes):
+def long_file(megabytes, filler=frame, end=None):
+    """The B200 events behind so many megabytes of something else; cut off at `end`."""
     path = test.out / "frames.json"
+    begin = text.index("[", text.index("traceEvents")) + 1
     with open(path, "w") as out:
-        out.write(text[:text.index("[", text.index("traceEvents")) + 1])
+        out.write(text[:begin])
         for _ in range(megabytes):
-            out.write(frame * ((1 << 20) // len(frame)))
-        out.write(text[text.index("[", text.index("traceEvents")) + 1:])
+            out.write(filler * ((1 << 20) // len(filler)))
+        out.write(text[begin:end])
+    return path
+
+
+def on_terminal(path):
+    """Exit status, what the tool says to a terminal while it reads a file, and the most memory
+    that it has, in MB."""
+    terminal, other = pty.openpty()
     process = subprocess.Popen([test.layline, "trace", "summary", path],
-                               stdout=subprocess.DEVNULL)
+                               stdout=subprocess.DEVNULL, stderr=other)
+    os.close(other)
+    said = b""
+    while True:
+        try:
+            part = os.read(terminal, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        said += part
+    os.close(terminal)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    path.unlink()
-    test.expect(process.returncode == 0, f"{megabytes} MB of frames are read")
-    return usage.ru_maxrss / 1024
+    return process.returncode, said.decode(), usage.ru_maxrss / 1024
 
 
-small, large = memory(1), memory(48)
-test.expect(large - small < 8, "memory of 48 MB more", f"{small:.0f} MB, then {large:.0f} MB")
+status, said, small = on_terminal(long_file(1))
+test.expect((status, said) == (0, ""), "no bar for a short file", said)
+status, said, large = on_terminal(long_file(66))
+test.expect(large - small < 8, "memory of 65 MB more", f"{small:.0f} MB, then {large:.0f} MB")
+shown = [int(p) for p in re.findall(r"\r[^\r]*frames\.json \[=* *\] +(\d+) %", said)]
+test.expect(status == 0 and len(shown) > 20 and shown == sorted(set(shown)) and shown[-1] == 100
+            and said.endswith("100 %\r\n"), "a bar on a terminal", said[-200:])
+status, said, _ = on_terminal(long_file(66, filler=" ", end=-1000))
+lines = said.split("\r\n")
+test.expect(status == 2 and len(lines) == 3 and re.search(r"\[=+ *\] +\d+ %$", lines[0])
+            and lines[1].startswith(str(test.out / "frames.json")) and not lines[2],
+            "what is wrong is said behind the bar", said[-300:])
+(test.out / "frames.json").unlink()
 test.finish("recorded runs")

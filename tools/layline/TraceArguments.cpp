@@ -59,24 +59,44 @@ void layline::tool::addPerfettoOption(CLI::App &command, std::string &file) {
                      "plan, for Perfetto (.json, .json.gz)");
 }
 
-/// How far a file is read, on a terminal, once that takes long.
-static trace::Progress showProgress(const std::string &file) {
-  if (!isatty(fileno(stderr)))
-    return nullptr;
-  auto shown = std::make_shared<int>(-1);
-  return [file, shown](int64_t read, int64_t size) {
+namespace {
+/// How far a file is read, on a terminal, if that takes long.
+class ProgressBar {
+public:
+  explicit ProgressBar(std::string file) : file(std::move(file)) {}
+  ~ProgressBar() {
+    // What is said of a file that ends early begins on a line of its own.
+    if (percent >= 0 && percent < 100)
+      std::fputc('\n', stderr);
+  }
+  ProgressBar(const ProgressBar &) = delete;
+  ProgressBar &operator=(const ProgressBar &) = delete;
+
+  void show(int64_t read, int64_t size) {
     constexpr int64_t kLong = 64 << 20;
-    if (size < kLong && size > 100)
+    if (size < kLong)
       return;
-    int percent = static_cast<int>(100 * read / std::max<int64_t>(size, 1));
-    if (percent == *shown)
+    int now = static_cast<int>(100 * std::min(read, size) / size);
+    if (now == percent)
       return;
-    *shown = percent;
+    percent = now;
     std::string bar(static_cast<size_t>(percent / 5), '=');
     bar.resize(20, ' ');
     std::fprintf(stderr, "\r%s [%s] %3d %%%s", file.c_str(), bar.c_str(),
                  percent, percent >= 100 ? "\n" : "");
-  };
+  }
+
+private:
+  std::string file;
+  int percent = -1;
+};
+} // namespace
+
+static trace::Progress showProgress(const std::string &file) {
+  if (!isatty(fileno(stderr)))
+    return nullptr;
+  auto bar = std::make_shared<ProgressBar>(file);
+  return [bar](int64_t read, int64_t size) { bar->show(read, size); };
 }
 
 std::vector<trace::DeviceTrace>
