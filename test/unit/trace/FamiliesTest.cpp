@@ -1,6 +1,9 @@
 //===- FamiliesTest.cpp - what kind of work a kernel does -----------------===//
 #include "TraceTests.h"
+#include <array>
 #include <catch2/catch.hpp>
+#include <set>
+#include <sstream>
 
 using namespace layline::trace;
 
@@ -57,6 +60,53 @@ TEST_CASE("Every kernel of the recordings has a kind", "[trace]") {
       CHECK(!matches[i].source.empty());
     }
   }
+}
+
+/// Lines of a CSV file behind its heading, cut at the first two commas: what is
+/// behind the second is the last field.
+static std::vector<std::array<std::string, 3>>
+readRows(const std::string &file) {
+  std::istringstream in(readSource(file));
+  std::vector<std::array<std::string, 3>> rows;
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) {
+    size_t first = line.find(','), second = line.find(',', first + 1);
+    rows.push_back({line.substr(0, first),
+                    line.substr(first + 1, second - first - 1),
+                    line.substr(second + 1)});
+  }
+  return rows;
+}
+
+TEST_CASE("Rows that no recording confirms say so", "[trace]") {
+  KernelFamilies families = KernelFamilies::builtIn();
+  std::set<std::string> confirmed;
+  for (const auto &[pattern, recording, name] :
+       readRows("data/kernels/recorded.csv")) {
+    CAPTURE(pattern, name);
+    CHECK(!recording.empty());
+    CHECK(families.classify(name).pattern == pattern);
+    confirmed.insert(pattern);
+  }
+  for (const char *name :
+       {"b200_tp8_vllm_gptoss120b_prefill888",
+        "mi300x_sglang_qwen3_8b_decode32", "mi300x_vllm_gptoss20b_decode32"})
+    for (const KernelFamilies::Match &match :
+         families.classify(readTrace(sourcePath(std::string("test/traces/") +
+                                                name + ".json.gz"))
+                               .front()))
+      CHECK(confirmed.count(match.pattern) == 1);
+  size_t unrecorded = 0;
+  for (const auto &[family, pattern, source] :
+       readRows("data/kernels/families.csv")) {
+    CAPTURE(family, pattern, source);
+    bool says = source.rfind("unrecorded: ", 0) == 0;
+    CHECK(says != (confirmed.count(pattern) == 1));
+    unrecorded += says;
+  }
+  CHECK(confirmed.size() > 80);
+  CHECK(unrecorded > 0);
 }
 
 TEST_CASE("Rows of one's own come first", "[trace]") {
