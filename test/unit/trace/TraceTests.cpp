@@ -1,43 +1,7 @@
 //===- TraceTests.cpp - what the tests of traces share --------------------===//
 #include "TraceTests.h"
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
-#include <unistd.h>
-#include <zlib.h>
 
 using namespace layline::trace;
-
-std::string layline::trace::readSource(const std::string &name) {
-  // zlib reads plain files as they are.
-  gzFile file = gzopen(sourcePath(name).c_str(), "rb");
-  if (!file)
-    throw std::runtime_error("cannot open " + sourcePath(name));
-  std::string text;
-  char piece[1 << 16];
-  for (int got; (got = gzread(file, piece, sizeof piece)) > 0;)
-    text.append(piece, static_cast<size_t>(got));
-  gzclose(file);
-  return text;
-}
-
-TemporaryFile::TemporaryFile(const std::string &text, bool packed) {
-  const char *folder = std::getenv("TMPDIR");
-  path = std::string(folder ? folder : "/tmp") + "/layline-trace-XXXXXX";
-  int file = mkstemp(path.data());
-  if (file < 0)
-    throw std::runtime_error("cannot make " + path);
-  close(file);
-  if (packed) {
-    gzFile out = gzopen(path.c_str(), "wb");
-    gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
-    gzclose(out);
-  } else {
-    std::ofstream(path, std::ios::binary) << text;
-  }
-}
-
-TemporaryFile::~TemporaryFile() { unlink(path.c_str()); }
 
 DeviceTrace layline::trace::readB200() {
   return readTrace(sourcePath("test/traces/"

@@ -16,6 +16,9 @@ inline std::string sourcePath(const std::string &name) {
 /// Text of a file of the source tree, plain or gzip.
 std::string readSource(const std::string &name);
 
+/// Bytes of a file as they are.
+std::string readFile(const std::string &path);
+
 /// A file for as long as a test needs it.
 class TemporaryFile {
 public:
