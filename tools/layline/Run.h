@@ -24,6 +24,7 @@ struct RunArguments {
   std::string simt;              // options of the device simt
   std::optional<int64_t> tokens; // nothing: all rows of the input
   std::optional<int64_t> chunk;  // nothing: all of them in one step
+  bool outputsOnly = false;      // what --check compares
   double rtol = 0;               // 0: the default of the precision
   double timeout = 0;            // 0: the runtime's default
 };

@@ -127,8 +127,9 @@ bool Run::compareChunk(int64_t first, int64_t rows) {
                                    : findPrecision(arguments.precision)->rtol;
   out() << "against " << arguments.check << " (bound " << formatError(rtol)
         << "):\n";
-  ComparisonResult result =
-      compareRun(engine.get(), *reference, first, rows, rtol, out());
+  ComparisonResult result = compareRun(
+      engine.get(), *reference, first, rows, rtol,
+      arguments.outputsOnly ? Compared::Outputs : Compared::All, out());
   total.compared += result.compared;
   total.failed += result.failed;
   total.error = result.error;
@@ -144,9 +145,11 @@ bool Run::makeEngine() {
   layline_options_init(&options);
   options.precision = findPrecision(arguments.precision)->value;
   options.device = arguments.device.c_str();
-  options.taps = !arguments.check.empty() || !arguments.save.empty();
+  bool isCompared = !arguments.check.empty();
+  options.taps =
+      (isCompared && !arguments.outputsOnly) || !arguments.save.empty();
   // A read of memory that nothing wrote shows as not a number.
-  options.poison = options.taps;
+  options.poison = options.taps || isCompared;
   options.transport = arguments.transport.c_str();
   options.timeout = arguments.timeout;
   layline_engine *raw = nullptr;
@@ -197,6 +200,9 @@ bool Run::checkArguments() {
   if (arguments.transport != "threads" && !isMpi())
     return refuse("--transport: found '" + arguments.transport +
                   "', expected threads or mpi");
+  if (arguments.outputsOnly && arguments.check.empty())
+    return refuse("--outputs-only: found without --check, whose comparison it "
+                  "restricts");
   if (arguments.chunk.value_or(1) < 1)
     return refuse("--chunk: found " + std::to_string(*arguments.chunk) +
                   ", expected at least 1");
@@ -264,6 +270,9 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
       ->required();
   command->add_option("--check", arguments->check,
                       "safetensors file with recorded tensors to compare with");
+  command->add_flag("--outputs-only", arguments->outputsOnly,
+                    "Compare outputs only. No value inside a step is asked "
+                    "for, so that none runs in pieces to give it");
   command->add_option("--save", arguments->save,
                       "safetensors file to write every recorded tensor to");
   command

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -38,33 +39,52 @@ bool isInteger(const safetensors::Tensor &tensor) {
          tensor.dtype == safetensors::DType::U8;
 }
 
-std::optional<Recorded> readTap(layline_engine *engine,
-                                const std::string &name) {
-  int64_t index = 0;
-  if (layline_tap_find(engine, name.c_str(), &index) != LAYLINE_OK)
-    return std::nullopt;
-  layline_shape shape{};
-  if (layline_tap_shape(engine, index, &shape) != LAYLINE_OK)
-    return std::nullopt;
+Recorded ofShape(const layline_shape &shape) {
   Recorded recorded;
-  int64_t count = 1;
-  for (int32_t dim = 0; dim < shape.rank; ++dim) {
-    recorded.shape.push_back(shape.dims[dim]);
-    count *= shape.dims[dim];
-  }
-  recorded.values.resize(static_cast<size_t>(count));
-  layline_status status = layline_tap_read(engine, index, LAYLINE_F64,
-                                           recorded.values.data(), count);
-  if (status == LAYLINE_OK)
+  recorded.shape.assign(shape.dims, shape.dims + shape.rank);
+  recorded.values.resize(static_cast<size_t>(
+      std::accumulate(recorded.shape.begin(), recorded.shape.end(), int64_t(1),
+                      std::multiplies<>())));
+  return recorded;
+}
+
+/// By `read`(type, target, count).
+template <typename Read>
+std::optional<Recorded> readInto(Recorded recorded, const Read &read) {
+  auto count = static_cast<int64_t>(recorded.values.size());
+  if (read(LAYLINE_F64, recorded.values.data(), count) == LAYLINE_OK)
     return recorded;
   // Integers are read as such.
-  std::vector<int64_t> integers(static_cast<size_t>(count));
-  status = layline_tap_read(engine, index, LAYLINE_I64, integers.data(), count);
-  if (status != LAYLINE_OK)
+  std::vector<int64_t> integers(recorded.values.size());
+  if (read(LAYLINE_I64, integers.data(), count) != LAYLINE_OK)
     return std::nullopt;
   std::transform(integers.begin(), integers.end(), recorded.values.begin(),
                  [](int64_t value) { return static_cast<double>(value); });
   return recorded;
+}
+
+std::optional<Recorded> readTap(layline_engine *engine,
+                                const std::string &name) {
+  int64_t index = 0;
+  layline_shape shape{};
+  if (layline_tap_find(engine, name.c_str(), &index) != LAYLINE_OK ||
+      layline_tap_shape(engine, index, &shape) != LAYLINE_OK)
+    return std::nullopt;
+  return readInto(ofShape(shape),
+                  [&](layline_dtype type, void *to, int64_t count) {
+                    return layline_tap_read(engine, index, type, to, count);
+                  });
+}
+
+std::optional<Recorded> readOutput(layline_engine *engine,
+                                   const std::string &name) {
+  layline_shape shape{};
+  if (layline_output_shape(engine, name.c_str(), &shape) != LAYLINE_OK)
+    return std::nullopt;
+  return readInto(
+      ofShape(shape), [&](layline_dtype type, void *to, int64_t count) {
+        return layline_output_read(engine, name.c_str(), type, to, count);
+      });
 }
 
 /// The reference's rows from `first` on, in the shape of the run's value.
@@ -190,13 +210,18 @@ std::string shapeText(const std::vector<int64_t> &shape) {
 ComparisonResult layline::tool::compareRun(layline_engine *engine,
                                            const safetensors::File &file,
                                            int64_t first, int64_t tokens,
-                                           double rtol, std::ostream &os) {
+                                           double rtol, Compared compared,
+                                           std::ostream &os) {
   ComparisonResult result;
   TextTable table({"tensor", "shape", ">largest error", "within"});
   for (const auto &[name, tensor] : file.tensors()) {
     if (isInput(name))
       continue;
-    std::optional<Recorded> run = readTap(engine, name);
+    std::optional<Recorded> run = compared == Compared::Outputs
+                                      ? readOutput(engine, name)
+                                      : readTap(engine, name);
+    if (!run && compared == Compared::Outputs)
+      continue;
     if (!run) {
       // A tensor that silently drops out of the comparison proves nothing.
       table.add(
@@ -243,13 +268,19 @@ ComparisonResult layline::tool::compareRun(layline_engine *engine,
     for (size_t i = 0;
          endsWith(name, ".indexer_scores") && i < reference->size(); ++i)
       (*reference)[i] *= selected->values[i];
-    if (endsWith(name, ".topk_idx")) {
-      Recorded ids = *run;
-      sortByExpert(ids, run->values);
-    } else if (endsWith(name, ".topk_w")) {
-      std::string idsName = name.substr(0, name.size() - 1) + "idx";
-      if (std::optional<Recorded> ids = readTap(engine, idsName))
+    if (bool isWeight = endsWith(name, ".topk_w");
+        isWeight || endsWith(name, ".topk_idx")) {
+      std::string idsName =
+          isWeight ? name.substr(0, name.size() - 1) + "idx" : name;
+      std::optional<Recorded> ids = readTap(engine, idsName);
+      std::optional<std::vector<double>> ofReference;
+      if (ids && file.find(idsName))
+        ofReference = readReference(file, idsName, *ids, first, problem);
+      if (ids)
         sortByExpert(*ids, run->values);
+      // A saved run has them as they were chosen.
+      if (ofReference)
+        sortByExpert({ids->shape, *ofReference}, *reference);
     }
     double difference = 0;
     bool isNumber = true;

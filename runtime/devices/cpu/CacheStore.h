@@ -46,11 +46,14 @@ public:
   std::int64_t rows() const { return rows_; }
   std::int64_t rowElements() const { return items_ * itemElements_; }
   std::int64_t items() const { return items_; }
+  std::int64_t itemElements() const { return itemElements_; }
 
   /// From now on the rows are where these hooks say; null: the runtime's again.
   /// Drops all rows.
   void use(const layline_cache_hooks *hooks);
   bool isHooked() const { return hooks_ != nullptr; }
+  /// Whether rows are behind the engine's functions, in no memory of ours.
+  bool isOpaque() const { return hooks_ && !hooks_->pages; }
 
   /// Keeps the first `rows` rows, or makes room for more. Of the engine's rows
   /// only the number is noted.
@@ -73,7 +76,6 @@ public:
   const Element *dense(std::vector<Element> &scratch) const;
 
 private:
-  bool isOpaque() const { return hooks_ && !hooks_->pages; }
   layline_cache_request request(std::int64_t first, std::int64_t count,
                                 HookMessage &message) const;
   void check(layline_status status, const HookMessage &message,

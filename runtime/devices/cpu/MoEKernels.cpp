@@ -1,4 +1,5 @@
 #include "devices/cpu/EngineCalls.h"
+#include "devices/cpu/ExpertProducts.h"
 #include "devices/cpu/Functions.h"
 #include "devices/cpu/Kernels.h"
 
@@ -118,6 +119,61 @@ template <typename T> T gated(const StepAttributes &attrs, T gate, T up) {
 
 } // namespace
 
+template <typename T>
+ExpertProducts<T>::ExpertProducts(RankContext<T> &rank, const Step &of)
+    : context(rank), step(of), gate(rank.weight(of.arg("gate"))),
+      up(rank.weight(of.arg("up"))), down(rank.weight(of.arg("down"))),
+      count(of.arg("gate").shape[0].value),
+      first(rank.begin(of.arg("gate"), 0)) {}
+
+template <typename T>
+void ExpertProducts<T>::run(std::int64_t e, std::int64_t rows, const T *x,
+                            T *y) {
+  std::int64_t inner = gate.dim(1), in = gate.dim(2), out = down.dim(1);
+  g_.resize(static_cast<std::size_t>(rows * inner));
+  u_.resize(g_.size());
+  multiplyWeight<T>(context, step,
+                    {step.arg("gate"), first + e, rows, inner, in, x,
+                     gate.data + e * inner * in, g_.data()});
+  multiplyWeight<T>(context, step,
+                    {step.arg("up"), first + e, rows, inner, in, x,
+                     up.data + e * inner * in, u_.data()});
+  if (step.find("gate_bias")) {
+    auto gateBias = context.weight(step.arg("gate_bias"));
+    auto upBias = context.weight(step.arg("up_bias"));
+    for (std::int64_t i = 0; i < rows * inner; ++i) {
+      g_[static_cast<std::size_t>(i)] += gateBias.data[e * inner + i % inner];
+      u_[static_cast<std::size_t>(i)] += upBias.data[e * inner + i % inner];
+    }
+  }
+  for (std::size_t i = 0; i < g_.size(); ++i)
+    g_[i] = gated(step.attrs, g_[i], u_[i]);
+  multiplyWeight<T>(context, step,
+                    {step.arg("down"), first + e, rows, out, inner, g_.data(),
+                     down.data + e * out * inner, y});
+}
+
+template <typename T>
+bool ExpertProducts<T>::isHere(const Tensor<std::int64_t> &ids,
+                               std::int64_t row) const {
+  const DimLayout &layout = step.arg("input").layout.dims[0];
+  bool isRouted =
+      layout.isSplit() && context.run->plan->ranges[layout.range].isRouted();
+  std::int64_t slots = ids.last();
+  if (isRouted && slots > 0 && ids.data[row * slots] == kNoExpert)
+    return false;
+  for (std::int64_t k = 0; k < slots; ++k) {
+    std::int64_t expert = ids.data[row * slots + k];
+    if (expert < 0 || expert >= count)
+      fail(LAYLINE_RUN_FAILURE, "expert id ", expert, " of row ", row,
+           " is outside the ", count, " experts");
+  }
+  return true;
+}
+
+template struct ExpertProducts<float>;
+template struct ExpertProducts<double>;
+
 /// Tokens grouped by expert, three products per expert. Experts of other ranks
 /// are skipped: the output owes their sum. Rows that were not dispatched here
 /// have no experts, and come out as no numbers.
@@ -125,68 +181,38 @@ template <typename T> void experts(RankContext<T> &context, const Step &step) {
   auto input = context.floats(step.arg("input"));
   auto ids = context.integers(step.arg("ids"));
   auto weights = context.floats(step.arg("weights"));
-  auto gate = context.weight(step.arg("gate"));
-  auto up = context.weight(step.arg("up"));
-  auto down = context.weight(step.arg("down"));
   auto output = context.floats(step.arg("output"));
-  std::int64_t count = step.arg("gate").shape[0].value;
-  std::int64_t first = context.begin(step.arg("gate"), 0);
-  std::int64_t local = gate.dim(0), inner = gate.dim(1), in = gate.dim(2),
-               out = down.dim(1), slots = ids.last();
+  ExpertProducts<T> products(context, step);
+  std::int64_t local = products.local(), in = input.last(), out = output.last(),
+               slots = ids.last();
 
   std::vector<std::vector<Assignment>> assigned(
       static_cast<std::size_t>(local));
   std::fill_n(output.data, output.count(), T(0));
-  const DimLayout &rowLayout = step.arg("input").layout.dims[0];
-  bool isRouted = rowLayout.isSplit() &&
-                  context.run->plan->ranges[rowLayout.range].isRouted();
   for (std::int64_t t = 0; t < ids.dim(0); ++t) {
-    if (isRouted && slots > 0 && ids.data[t * slots] == kNoExpert) {
+    if (!products.isHere(ids, t)) {
       std::fill_n(output.data + t * out, out,
                   std::numeric_limits<T>::quiet_NaN());
       continue;
     }
     for (std::int64_t k = 0; k < slots; ++k) {
-      std::int64_t expert = ids.data[t * slots + k];
-      if (expert < 0 || expert >= count)
-        fail(LAYLINE_RUN_FAILURE, "expert id ", expert, " of row ", t,
-             " is outside the ", count, " experts");
-      if (expert >= first && expert < first + local)
-        assigned[static_cast<std::size_t>(expert - first)].push_back({t, k});
+      std::int64_t e = ids.data[t * slots + k] - products.first;
+      if (e >= 0 && e < local)
+        assigned[static_cast<std::size_t>(e)].push_back({t, k});
     }
   }
 
-  std::vector<T> x, g, u, y;
+  std::vector<T> x, y;
   for (std::int64_t e = 0; e < local; ++e) {
     const std::vector<Assignment> &list = assigned[static_cast<std::size_t>(e)];
     auto rows = static_cast<std::int64_t>(list.size());
     if (rows == 0)
       continue;
     x.resize(static_cast<std::size_t>(rows * in));
-    g.resize(static_cast<std::size_t>(rows * inner));
-    u.resize(g.size());
     y.resize(static_cast<std::size_t>(rows * out));
     for (std::int64_t r = 0; r < rows; ++r)
       std::copy_n(input.data + list[r].token * in, in, x.data() + r * in);
-    multiplyWeight<T>(context, step,
-                      {step.arg("gate"), first + e, rows, inner, in, x.data(),
-                       gate.data + e * inner * in, g.data()});
-    multiplyWeight<T>(context, step,
-                      {step.arg("up"), first + e, rows, inner, in, x.data(),
-                       up.data + e * inner * in, u.data()});
-    if (step.find("gate_bias")) {
-      auto gateBias = context.weight(step.arg("gate_bias"));
-      auto upBias = context.weight(step.arg("up_bias"));
-      for (std::int64_t i = 0; i < rows * inner; ++i) {
-        g[static_cast<std::size_t>(i)] += gateBias.data[e * inner + i % inner];
-        u[static_cast<std::size_t>(i)] += upBias.data[e * inner + i % inner];
-      }
-    }
-    for (std::size_t i = 0; i < g.size(); ++i)
-      g[i] = gated(step.attrs, g[i], u[i]);
-    multiplyWeight<T>(context, step,
-                      {step.arg("down"), first + e, rows, out, inner, g.data(),
-                       down.data + e * out * inner, y.data()});
+    products.run(e, rows, x.data(), y.data());
     for (std::int64_t r = 0; r < rows; ++r) {
       T weight = weights.data[list[r].token * slots + list[r].slot];
       T *row = output.data + list[r].token * out;

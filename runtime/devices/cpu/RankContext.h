@@ -114,6 +114,16 @@ template <typename T> struct RankContext {
     return parts[layout.range].begin * layout.unit;
   }
 
+  /// What a rope rotates by: a table may have other numbers for long sequences.
+  const RopeNumbers &ropeNumbers(const Step &step) const {
+    const Table &table = run->plan->tables[step.arg("table").index];
+    if (!table.longNumbers)
+      return table.numbers;
+    int source = run->inputOfBuffer[step.arg("positions").index];
+    return run->largestOfInput[source] >= table.longAbove ? *table.longNumbers
+                                                          : table.numbers;
+  }
+
   /// What this rank has of the dimension that the range of `dim` deals out, in
   /// elements.
   Items own(const DimLayout &dim) const {

@@ -79,13 +79,7 @@ template <typename T> void rope(RankContext<T> &context, const Step &step) {
   auto input = context.floats(step.arg("input"));
   auto output = context.floats(step.arg("output"));
   auto positions = context.integers(step.arg("positions"));
-  const Table &table = context.run->plan->tables[step.arg("table").index];
-  const RopeNumbers *numbers = &table.numbers;
-  if (table.longNumbers) {
-    int source = context.run->inputOfBuffer[step.arg("positions").index];
-    if (context.run->largestOfInput[source] >= table.longAbove)
-      numbers = &*table.longNumbers;
-  }
+  const RopeNumbers &numbers = context.ropeNumbers(step);
   std::int64_t rows = input.dim(0), heads = input.dim(1), width = input.dim(2);
   std::int64_t rotary = step.attrs.rotary, pairs = rotary / 2;
   bool fromHalf = step.attrs.style == RopeStyle::Half,
@@ -96,9 +90,9 @@ template <typename T> void rope(RankContext<T> &context, const Step &step) {
   for (std::int64_t t = 0; t < rows; ++t) {
     for (std::int64_t i = 0; i < pairs; ++i) {
       double angle =
-          static_cast<double>(positions.data[t]) * numbers->invFreq[i];
-      cosines[i] = static_cast<T>(std::cos(angle) * numbers->attentionFactor);
-      sines[i] = static_cast<T>(std::sin(angle) * numbers->attentionFactor);
+          static_cast<double>(positions.data[t]) * numbers.invFreq[i];
+      cosines[i] = static_cast<T>(std::cos(angle) * numbers.attentionFactor);
+      sines[i] = static_cast<T>(std::sin(angle) * numbers.attentionFactor);
     }
     for (std::int64_t h = 0; h < heads; ++h) {
       const T *x = input.data + (t * heads + h) * width;

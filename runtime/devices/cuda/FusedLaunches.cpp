@@ -147,6 +147,9 @@ void FusedLaunches::planStep(const Step &step, std::vector<StepPlans> &plans) {
 std::string FusedLaunches::refusal(const RankView &rank, const Step &step,
                                    const LaunchPlan &planned) const {
   const RowWork &work = planned.work;
+  if (work.isArranged)
+    return "its parts are no blocks of rows, which the kernel would leave one "
+           "behind another";
   if (planned.variant.waits()) {
     if (groups_.reach(work.group) == Reach::Nccl)
       return "the cards of its ranks do not reach one another's memory";

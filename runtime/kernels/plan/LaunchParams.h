@@ -13,13 +13,14 @@ namespace layline::runtime {
 
 /// Where a member's operands lie, in the kernel's type; null: not there. Rows
 /// that the kernel takes or gives whole are whole (LaunchPlan::rowsIn and so
-/// on), others begin at the member's own. `rows` of addends and `values` that
+/// on), others begin at the member's own. `rows` of addends and results that
 /// are everyone's must be mapped by all members: symmetric memory.
 struct RowAddresses {
   void *rows = nullptr, *bias = nullptr, *innerWeight = nullptr,
        *residual = nullptr, *weight = nullptr, *normBias = nullptr,
        *gate = nullptr;
-  void *values = nullptr;
+  void *values = nullptr; ///< null: not wanted (Problem::wantsValues)
+  void *payload = nullptr, *scales = nullptr;
   void *residualOut = nullptr;
 };
 
@@ -54,8 +55,22 @@ kernels::PeerFlags<P> peerFlagsOf(const WorkspaceAddresses &workspace,
   return result;
 }
 
-inline kernels::RowOperands operandsOf(const RowWork &work,
+/// Of broadcasts, which have flags and epochs of their own.
+template <int P>
+kernels::PeerFlags<P> readyFlagsOf(const WorkspaceAddresses &workspace,
+                                   std::int64_t member) {
+  kernels::PeerFlags<P> result = peerFlagsOf<P>(workspace, member);
+  for (std::size_t peer = 0; peer < P; ++peer)
+    result.flags[peer] = reinterpret_cast<std::uint32_t *>(
+        workspace.symmetric[peer] + workspace.layout.readyFlags);
+  result.epochs = reinterpret_cast<std::uint32_t *>(
+      workspace.own + workspace.layout.readyEpochs);
+  return result;
+}
+
+inline kernels::RowOperands operandsOf(const LaunchPlan &planned,
                                        const RowAddresses &at) {
+  const RowWork &work = planned.work;
   kernels::RowOperands operands{};
   operands.bias = at.bias;
   operands.innerWeight = at.innerWeight;
@@ -68,6 +83,7 @@ inline kernels::RowOperands operandsOf(const RowWork &work,
   operands.scale = static_cast<float>(work.scale);
   operands.eps = static_cast<float>(work.eps);
   operands.weightOffset = static_cast<float>(work.weightOffset);
+  operands.groupSize = static_cast<std::int32_t>(planned.problem.groupSize);
   return operands;
 }
 
@@ -83,11 +99,14 @@ rowParamsOf(const LaunchPlan &planned, const std::vector<RowAddresses> &members,
   for (std::size_t peer = 0; peer < P; ++peer) {
     params.addends[peer] = members[peer].rows;
     params.out.values[peer] = members[peer].values;
+    params.out.payload[peer] =
+        static_cast<std::uint8_t *>(members[peer].payload);
+    params.out.scales[peer] = static_cast<float *>(members[peer].scales);
   }
   params.rows = own.rows;
   params.tokens = planned.problem.tokens;
   params.width = static_cast<std::int32_t>(planned.problem.width);
-  params.operands = operandsOf(planned.work, own);
+  params.operands = operandsOf(planned, own);
   return params;
 }
 
@@ -107,8 +126,10 @@ oneShotParamsOf(const LaunchPlan &planned, const RowAddresses &own,
   params.addends = own.rows;
   params.tokens = planned.problem.tokens;
   params.width = static_cast<std::int32_t>(planned.problem.width);
-  params.operands = operandsOf(planned.work, own);
+  params.operands = operandsOf(planned, own);
   params.out.values[0] = own.values;
+  params.out.payload[0] = static_cast<std::uint8_t *>(own.payload);
+  params.out.scales[0] = static_cast<float *>(own.scales);
   return params;
 }
 

@@ -4,6 +4,7 @@
 #ifndef LAYLINE_RUNTIME_KERNELS_PLAN_LAUNCHPLAN_H
 #define LAYLINE_RUNTIME_KERNELS_PLAN_LAUNCHPLAN_H
 
+#include "engine/GlobalValue.h"
 #include "kernels/Catalogue.h"
 #include "kernels/plan/StepMatch.h"
 #include "layline/runtime.h"
@@ -20,6 +21,8 @@ namespace layline::runtime {
 /// addend to every rank, which pays for few tokens only.
 constexpr std::int64_t kMostOneShotBytes = std::int64_t(1) << 20;
 constexpr std::int64_t kFewOneShotBytes = std::int64_t(1) << 14;
+/// Of a broadcast: what is read is on its way while the next is written.
+constexpr std::int64_t kChunkBytes = std::int64_t(1) << 12;
 
 /// One rank in a run: all that sizes depend on. Nothing is owned.
 struct RankRun {
@@ -41,32 +44,59 @@ struct KernelSet {
   /// Blocks of kMaxThreads threads that are resident together on a rank, after
   /// what is left to others. Throws Error where there are none.
   std::function<std::uint32_t(const kernels::Variant &)> residentBlocks;
+  /// Why the device runs a step in another way whatever kernels there are; ""
+  /// if it does not. May be empty.
+  std::function<std::string(const Step &)> refuses;
 };
 
-/// A launch, or why there is none. The rank's operands are those of `work`, of
-/// the step; their rows are the rank's own or all (kernels/plan/LaunchParams.h
-/// makes a kernel's parameters of their addresses).
+/// A launch, or why there is none. Of families of rows the operands are those
+/// of `work`, their rows the rank's own or all (kernels/plan/LaunchParams.h
+/// makes a kernel's parameters of their addresses); of others the step's.
 struct LaunchPlan {
-  RowWork work;
+  const Step *step = nullptr;
   bool hasKernel = false;
   kernels::Variant variant;
   kernels::Problem problem;
   kernels::LaunchShape shape;
   std::string reason; ///< empty with a kernel
 
-  /// Rows of `work.rows`, of the values, and of the residual that the kernel
-  /// takes and gives on a member of the group.
+  int group = -1; ///< of the plan; -1: no rank needs another one
+  RowWork work;   ///< row_collective, one_shot
+  struct {
+    std::int32_t heads = 0, headWidth = 0, rotary = 0;
+  } rope;
+  std::int64_t bytes = 0; ///< broadcast
+
+  /// The kernel, of a mixture all three: sort_by_expert and permute_rows come
+  /// before the products, merge_experts after them.
+  std::string name() const;
+  /// What its group's workspace has to hold.
+  void addTo(kernels::WorkspaceNeed &need) const;
+
+  /// Rows of `work.rows`, of what comes out, and of the residual that the
+  /// kernel takes and gives on a member of the group.
   std::int64_t rowsIn(std::int64_t member) const;
   std::int64_t rowsOut(std::int64_t member) const;
   std::int64_t rowsKept(std::int64_t member) const;
   kernels::RowBlock own(std::int64_t member) const;
+  /// Scales of a row.
+  std::int64_t scaleColumns() const {
+    return variant.scales == kernels::ScaleKind::Group
+               ? problem.width / problem.groupSize
+               : 1;
+  }
 };
 
 /// What a step is on a rank. All ranks of its group find the same kernel,
-/// problem and shape, or all of them none. `keepsSums`: a kernel gives the rows
-/// that it norms even where only a tap reads them, if it can.
+/// problem and shape, or all of them none. `keepsInner`: a kernel gives the
+/// rows that it norms and quantizes even where only a tap reads them, if it
+/// can.
 LaunchPlan planLaunch(const RankRun &rank, const Step &step,
-                      const KernelSet &kernels, bool keepsSums);
+                      const KernelSet &kernels, bool keepsInner);
+
+/// Where a member's part of an all_gather's input stands in its output.
+Region gatheredRegion(const RankRun &rank, const Step &gather,
+                      std::int64_t member);
 
 /// The type that kernels of a run compute in, and mailboxes hold.
 kernels::DType dtypeOf(layline_precision precision);

@@ -19,6 +19,8 @@ enum class Place {
   Activated,
   Gated,
   Scaled,
+  Quantized,
+  Dequantized,
   Gathered
 };
 
@@ -35,7 +37,10 @@ public:
       outputs_ = step.list("outputs");
     } else {
       body_.push_back(&step);
-      outputs_ = {step.arg("output")};
+      for (std::size_t a = 0; a < step.args.size(); ++a)
+        if (step.info().args[a].isOutput)
+          outputs_.insert(outputs_.end(), step.args[a].begin(),
+                          step.args[a].end());
     }
   }
 
@@ -56,6 +61,8 @@ private:
   std::string add(const Step &step);
   std::string activation(const Step &step);
   std::string gatedActivation(const Step &step);
+  std::string quantize(const Step &step);
+  std::string dequantize(const Step &step);
   std::string outputs();
 
   /// Goes on with the value that is there, or begins with this one.
@@ -94,6 +101,7 @@ private:
   Place place_ = Place::Rows;
   const Operand *current_ = nullptr; ///< what the last step gave
   const Operand *sum_ = nullptr;     ///< what residualOut would be
+  const Operand *exact_ = nullptr;   ///< what exact would be
 };
 
 constexpr const char *kAnotherValue = "it takes another value";
@@ -122,10 +130,13 @@ std::string Matcher::reduceScatter(const Step &step) {
 
 std::string Matcher::allGather(const Step &step) {
   const Operand &input = step.arg("input");
-  if (step.attrs.dim != 0)
+  work_.isArranged = body_.size() == 1;
+  if (step.attrs.dim != 0 && !work_.isArranged)
     return concat("it is over dimension ", step.attrs.dim, ", no rows");
   if (!take(input))
     return kAnotherValue;
+  if (place_ == Place::Quantized)
+    return "the scales do not go with the values";
   if (work_.group >= 0 && (work_.group != step.attrs.group || !work_.scattered))
     return "it gathers over other ranks";
   work_.output = kernels::Output::Everyone;
@@ -212,6 +223,31 @@ std::string Matcher::gatedActivation(const Step &step) {
   return advance(Place::Gated);
 }
 
+std::string Matcher::quantize(const Step &step) {
+  if (!take(step.arg("input")))
+    return kAnotherValue;
+  if (step.attrs.format != QuantFormat::Fp8E4M3)
+    return concat("kernels give ", dtypeName(DType::Fp8E4M3), ", no ",
+                  dtypeName(dtypeOf(step.attrs.format)));
+  work_.scales = step.attrs.groupSize == 0 ? kernels::ScaleKind::Row
+                                           : kernels::ScaleKind::Group;
+  work_.groupSize = step.attrs.groupSize;
+  if (!isFirst() && !isSame(*current_, *sum_))
+    exact_ = current_;
+  work_.payload = &step.arg("values");
+  work_.scaleColumns = &step.arg("scales");
+  return advance(Place::Quantized);
+}
+
+std::string Matcher::dequantize(const Step &step) {
+  if (isFirst())
+    return "no kernel of rows takes values with scales";
+  if (place_ != Place::Quantized || !isSame(step.arg("values"), *current_) ||
+      !isSame(step.arg("scales"), *work_.scaleColumns))
+    return kAnotherValue;
+  return advance(Place::Dequantized);
+}
+
 Matcher::Rule Matcher::ruleOf(StepKind kind) {
   static const std::pair<StepKind, Rule> rules[] = {
       {StepKind::AllReduce, &Matcher::allReduce},
@@ -222,29 +258,43 @@ Matcher::Rule Matcher::ruleOf(StepKind kind) {
       {StepKind::Scale, &Matcher::scale},
       {StepKind::Add, &Matcher::add},
       {StepKind::Activation, &Matcher::activation},
-      {StepKind::GatedActivation, &Matcher::gatedActivation}};
+      {StepKind::GatedActivation, &Matcher::gatedActivation},
+      {StepKind::Quantize, &Matcher::quantize},
+      {StepKind::Dequantize, &Matcher::dequantize}};
   for (const auto &[of, rule] : rules)
     if (of == kind)
       return rule;
   return nullptr;
 }
 
-/// What leaves a kernel: its values, and the rows that it normed.
+/// What leaves a kernel: its values, payload and scales, the rows that it
+/// normed and those that it quantized.
 std::string Matcher::outputs() {
-  bool hasValues = false;
+  bool hasLast = false;
+  auto is = [&](const Operand &output, const Operand *made) {
+    return made && isSame(output, *made);
+  };
   for (const Operand &output : outputs_) {
     if (isSame(output, *current_))
-      hasValues = true;
-    else if (sum_ && isSame(output, *sum_))
+      hasLast = true;
+    else if (is(output, sum_))
       work_.residualOut = sum_;
-    else
+    else if (is(output, exact_))
+      work_.exact = exact_;
+    else if (!is(output, work_.payload) && !is(output, work_.scaleColumns))
       return "a value leaves it that a kernel keeps in registers";
   }
-  if (!hasValues)
+  if (!hasLast)
     return "its last value does not leave it";
-  work_.values = current_;
+  // A kernel would send these rows to everyone too, beside the payload.
+  if (work_.exact && place_ == Place::Gathered)
+    return "rows leave it that are gathered quantized";
+  if (place_ != Place::Quantized)
+    work_.values = current_;
   if (sum_ && !work_.residualOut && !isSame(*sum_, *current_))
     work_.keptSum = sum_;
+  if (!work_.exact)
+    work_.keptExact = exact_;
   return "";
 }
 
@@ -256,7 +306,7 @@ std::string Matcher::match() {
       return concat("no kernel of rows does ", step.info().name);
     if (std::string why = (this->*rule)(step); !why.empty())
       return body_.size() == 1 ? why : concat(step.info().name, ": ", why);
-    current_ = &step.arg("output");
+    current_ = &step.arg(step.kind == StepKind::Quantize ? "values" : "output");
     if (place_ <= Place::Residual)
       sum_ = current_;
   }
@@ -265,15 +315,30 @@ std::string Matcher::match() {
 
 } // namespace
 
-bool matchStep(const Step &step, RowWork &work, std::string &reason) {
+bool matchRows(const Step &step, RowWork &work, std::string &reason) {
   work = {};
   reason = Matcher(step, work).match();
   return reason.empty();
 }
 
+std::optional<kernels::Family> familyOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::Rope:
+    return kernels::Family::Rope;
+  case StepKind::Broadcast:
+    return kernels::Family::Broadcast;
+  case StepKind::CacheAppend:
+    return kernels::Family::ScatterPages;
+  case StepKind::Experts:
+    return kernels::Family::MergeExperts;
+  default:
+    return std::nullopt;
+  }
+}
+
 bool isLookedFor(const Step &step) {
   return step.kind == StepKind::Fused || step.info().isCollective ||
-         Matcher::ruleOf(step.kind);
+         familyOf(step.kind) || Matcher::ruleOf(step.kind);
 }
 
 std::string kindsOf(const Step &step) {

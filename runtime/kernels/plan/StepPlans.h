@@ -20,21 +20,18 @@ using LaunchGroup = std::pair<int, std::int64_t>;
 constexpr int kNoGroup = -1;
 LaunchGroup launchGroup(const Plan &plan, std::int64_t rank, int group);
 
-/// By step: of a fused one that no kernel does, its body's too. Steps that are
+/// By step: of a fused one that is not launched, its body's too. Steps that are
 /// not here are not looked for (isLookedFor).
 using StepPlans = std::unordered_map<const Step *, LaunchPlan>;
 
-/// The steps must outlive the result. Adds to `needs` what the workspace of
-/// each of the rank's groups has to hold.
-StepPlans planSteps(const RankRun &rank, const std::vector<Step> &steps,
-                    const KernelSet &kernels, bool keepsSums,
-                    std::map<LaunchGroup, kernels::WorkspaceNeed> &needs);
-
 /// Which steps run as which kernel, and why others do not. `own`: the device's
 /// kernel of a step that has none of the catalogue; null: it does not say.
+/// `isDoneBefore`: whether an inner step is done by the launch of one before
+/// it; null: none is.
 std::vector<KernelUse>
 listUses(const std::vector<Step> &steps, const StepPlans &plans,
-         const std::function<std::string(const Step &)> &own = nullptr);
+         const std::function<std::string(const Step &)> &own = nullptr,
+         const std::function<bool(const Step &)> &isDoneBefore = nullptr);
 
 } // namespace layline::runtime
 

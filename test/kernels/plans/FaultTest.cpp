@@ -57,7 +57,7 @@ template <typename Protocol> void useInPlace(const std::string &options) {
 template <typename Protocol> std::string failureOf(const std::string &options) {
   useInPlace<Protocol>(options);
   TestEngine engine(llamaPlan(kRanks, Boundaries::Fused), LAYLINE_PRECISION_F32,
-                    "simt");
+                    "simt", /*taps=*/false);
   engine.weights(LAYLINE_GOLDEN_DIR "/llama/model.safetensors");
   engine.input("input_ids", count(7));
   engine.input("positions", count(7));
@@ -100,7 +100,7 @@ TEST_CASE("an access behind the rows is the error of the rank that makes it") {
 TEST_CASE("an engine runs again after a failure") {
   useInPlace<SilentRank>("plain");
   TestEngine engine(llamaPlan(kRanks, Boundaries::Fused), LAYLINE_PRECISION_F32,
-                    "simt");
+                    "simt", /*taps=*/false);
   engine.weights(LAYLINE_GOLDEN_DIR "/llama/model.safetensors");
   engine.input("input_ids", count(7));
   engine.input("positions", count(7));

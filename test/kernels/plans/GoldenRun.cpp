@@ -1,24 +1,13 @@
 #include "GoldenRun.h"
 
+#include "KernelUses.h"
 #include "layline/safetensors.h"
-#include "layline/simt.h"
 
 #include <algorithm>
 #include <fstream>
 
 namespace layline::test {
 namespace {
-
-/// Enables the device before an engine asks for it.
-const char *enabled(const std::string &options) {
-  char *error = nullptr;
-  layline_status status = layline_simt_enable(options.c_str(), &error);
-  std::string text = error ? error : "";
-  layline_string_free(error);
-  if (status != LAYLINE_OK)
-    throw Failure(status, text);
-  return "simt";
-}
 
 std::unique_ptr<safetensors::File> open(const std::string &path) {
   std::string error;
@@ -76,8 +65,9 @@ Json inBF16(Json plan) {
 }
 
 GoldenRun::GoldenRun(const std::string &model, const Json &plan,
-                     layline_precision precision, const std::string &options)
-    : engine(plan, precision, enabled(options)),
+                     layline_precision precision, Asked asked,
+                     const std::string &options)
+    : engine(plan, precision, simt(options), asked == Asked::All),
       folder_(std::string(LAYLINE_GOLDEN_DIR "/") + model + "/") {
   engine.weights(folder_ + "model.safetensors");
 }
@@ -109,29 +99,6 @@ double GoldenRun::error() {
     ++compared_;
   }
   return worst;
-}
-
-static Json uses(TestEngine &engine) {
-  const char *json = nullptr;
-  engine.check(layline_run_kernels(engine.get(), &json));
-  return Json::parse(json);
-}
-
-std::map<std::string, std::int64_t> GoldenRun::kernels() {
-  std::map<std::string, std::int64_t> result;
-  for (const Json &use : uses(engine))
-    if (std::string kernel = use["kernel"]; !kernel.empty())
-      result[kernel] += use["steps"].get<std::int64_t>();
-  return result;
-}
-
-std::map<std::string, std::int64_t> GoldenRun::withoutKernel() {
-  std::map<std::string, std::int64_t> result;
-  for (const Json &use : uses(engine))
-    if (std::string reason = use["reason"]; !reason.empty())
-      result[use["step"].get<std::string>() + ": " + reason] +=
-          use["steps"].get<std::int64_t>();
-  return result;
 }
 
 } // namespace layline::test

@@ -2,7 +2,7 @@
 #ifndef LAYLINE_TEST_KERNELS_PLANS_GOLDENRUN_H
 #define LAYLINE_TEST_KERNELS_PLANS_GOLDENRUN_H
 
-#include "TestEngine.h"
+#include "KernelUses.h"
 
 #include <map>
 #include <string>
@@ -18,21 +18,26 @@ Json inBF16(Json plan);
 /// shared/data/golden/README.md and docs/numerics.md.
 constexpr double kF32Bound = 5e-6, kBF16Bound = 5e-2;
 
+/// Which values are asked for: only outputs, or all that have a name, for which
+/// some fused steps run in pieces.
+enum class Asked { Outputs, All };
+
 class GoldenRun {
 public:
   /// `options` are those of layline_simt_enable.
   GoldenRun(const std::string &model, const Json &plan,
-            layline_precision precision, const std::string &options = "");
+            layline_precision precision, Asked asked = Asked::All,
+            const std::string &options = "");
   /// The first so many rows of the recorded input, from position 0.
   void run(std::int64_t tokens);
   /// Largest error of the logits and of all values that were recorded under a
   /// step's name, and how many those are. Fails if replicas differ.
   double error();
   int compared() const { return compared_; }
-  /// Steps of the last run by kernel of the catalogue.
-  std::map<std::string, std::int64_t> kernels();
-  /// Collectives and row-wise steps without a kernel: "all_gather: reason".
-  std::map<std::string, std::int64_t> withoutKernel();
+  std::map<std::string, std::int64_t> kernels() { return kernelUses(engine); }
+  std::map<std::string, std::int64_t> withoutKernel() {
+    return test::withoutKernel(engine);
+  }
 
   TestEngine engine;
 

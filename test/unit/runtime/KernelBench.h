@@ -18,8 +18,9 @@ constexpr double kTolerance = 1e-13;
 /// that the ids 0..T-1 copy out row by row.
 class Bench {
 public:
-  Bench(std::int64_t ranks, std::int64_t tokenCount, std::int64_t past = 0)
-      : b(ranks, 64, "f64"), tokens(tokenCount), past_(past) {}
+  Bench(std::int64_t ranks, std::int64_t tokenCount, std::int64_t past = 0,
+        const std::string &dtype = "f64")
+      : b(ranks, 64, dtype), tokens(tokenCount), past_(past) {}
 
   void begin() {
     b.variant("v", 1, 64);
@@ -55,12 +56,16 @@ public:
     Json plan = b.finish();
     REQUIRE(findings(plan) == "");
     engine_ = std::make_unique<TestEngine>(plan);
+    return run(*engine_);
+  }
+  /// Of an engine with the finished plan.
+  TestEngine &run(TestEngine &engine) {
     for (const auto &[key, value] : values_)
-      engine_->weight(key, value);
-    engine_->input("input_ids", count(tokens));
-    engine_->input("positions", count(tokens, past_));
-    engine_->run(tokens);
-    return *engine_;
+      engine.weight(key, value);
+    engine.input("input_ids", count(tokens));
+    engine.input("positions", count(tokens, past_));
+    engine.run(tokens);
+    return engine;
   }
   TestEngine &again(std::int64_t more) {
     engine_->input("input_ids", count(more, tokens));

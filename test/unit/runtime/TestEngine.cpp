@@ -17,12 +17,12 @@ std::int64_t product(const layline_shape &shape) {
 } // namespace
 
 TestEngine::TestEngine(const Json &plan, layline_precision precision,
-                       const char *device) {
+                       const char *device, bool taps) {
   layline_options options;
   layline_options_init(&options);
   options.precision = precision;
   options.device = device;
-  options.taps = 1;
+  options.taps = taps;
   options.poison = 1;
   layline_engine *engine = nullptr;
   layline_status status = layline_engine_create(&options, &engine);

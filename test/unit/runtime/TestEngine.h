@@ -27,9 +27,10 @@ struct Value {
 
 class TestEngine {
 public:
+  /// Without taps a device may keep values to itself that have a name.
   explicit TestEngine(const Json &plan,
                       layline_precision precision = LAYLINE_PRECISION_F64,
-                      const char *device = "cpu");
+                      const char *device = "cpu", bool taps = true);
 
   void weight(const std::string &key, const Value &value);
   void weights(const std::string &path) {

@@ -1,35 +1,43 @@
 // The ranks of one group on an emulated machine: their workspace, which stays
-// from launch to launch as a GPU's does, and launches of kernels of rows.
+// from launch to launch as a GPU's does, and launches of kernels.
 #ifndef LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_GROUPMACHINE_H
 #define LAYLINE_RUNTIME_DEVICES_SIMT_PLAN_GROUPMACHINE_H
 
 #include "devices/simt/Machine.h"
-#include "engine/AlignedBytes.h"
+#include "devices/simt/plan/DeviceMemory.h"
 #include "kernels/plan/LaunchParams.h"
+#include "plan/Error.h"
 
-#include <array>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace layline::runtime {
 
-/// A kernel as a member of its group launches it. Pointers are the host's, to
-/// floats; null: not there. The device's memory has the kernel's type.
-struct RowLaunch {
-  const LaunchPlan *planned = nullptr;
-  const kernels::Kernel *kernel = nullptr;
-  /// residual has all rows, of which the member's own are taken where the
-  /// kernel asks for those.
-  bool isResidualWhole = false;
+class GroupMachine;
 
-  const float *rows = nullptr, *bias = nullptr, *innerWeight = nullptr,
-              *residual = nullptr, *weight = nullptr, *normBias = nullptr,
-              *gate = nullptr;
-  float *values = nullptr;
-  float *residualOut = nullptr;
-  float *ungathered = nullptr; ///< own rows of the values
+/// A kernel as one member of its group launches it, of a step of that member.
+/// What it reads and writes is the host's.
+class MemberLaunch {
+public:
+  explicit MemberLaunch(const LaunchPlan &plan) : plan(plan) {}
+  virtual ~MemberLaunch() = default;
+  MemberLaunch(const MemberLaunch &) = delete;
+  MemberLaunch &operator=(const MemberLaunch &) = delete;
+
+  /// Puts operands into device memory and makes room for results.
+  virtual void place(DeviceMemory &memory) = 0;
+  /// Appends to the member's stream what writes the operands, the kernel and
+  /// what reads the results. All members have placed theirs; those of one group
+  /// are of one class.
+  virtual void launch(GroupMachine &machine,
+                      const std::vector<MemberLaunch *> &members) = 0;
+  /// Takes the results.
+  virtual void take(std::int64_t member) = 0;
+
+  const LaunchPlan &plan;
 };
 
 class GroupMachine {
@@ -50,56 +58,61 @@ public:
 
   /// Launches on all ranks, by member, and waits; false where that fails. Of
   /// several threads one at a time.
-  bool run(const std::vector<const RowLaunch *> &members);
+  bool run(const std::vector<MemberLaunch *> &members);
 
-private:
-  /// What lies in device memory for a launch.
-  enum Place {
-    Rows,
-    Values,
-    Residual,
-    ResidualOut,
-    Bias,
-    InnerWeight,
-    Weight,
-    NormBias,
-    Gate,
-    Produced, ///< the rows, before a kernel writes them to Rows
-    Consumed, ///< the values, after a kernel has read them
-    ConsumedResidual
-  };
-  static constexpr std::size_t kPlaces = ConsumedResidual + 1;
-
-  template <int P> void launch(const std::vector<const RowLaunch *> &members);
-  void copy(int member, const char *kernel, Place from, Place to,
+  // For MemberLaunch::launch.
+  const WorkspaceAddresses &workspace(int member) const {
+    return workspaces_[static_cast<std::size_t>(member)];
+  }
+  /// A kernel that copies, dependent on the launch before it; addresses are
+  /// multiples of 16, `bytes` is one of 4.
+  void copy(int member, const char *kernel, const void *from, void *to,
             std::int64_t bytes);
-  RowAddresses addressesOf(int member) const;
-  /// Device memory of exactly so many elements, so that an access behind them
-  /// is in no buffer. Null `from`: not written.
-  void place(int member, Place place, const float *from, std::int64_t count,
-             kernels::DType dtype);
-  void fetch(int member, Place place, std::int64_t first, std::int64_t count,
-             float *to, kernels::DType dtype) const;
-  void dropPlaces();
-  void setFailure(std::int64_t member, const std::string &text);
-  void *at(int member, Place place) const {
-    return places_[static_cast<std::size_t>(member)][place].address;
+  /// The kernel of a plan, with parameters of its family.
+  template <typename Params>
+  void start(int member, const kernels::Kernel &kernel,
+             const kernels::LaunchShape &shape, const Params &params,
+             std::uint32_t gridY = 1) {
+    auto function = reinterpret_cast<void (*)(const Params)>(kernel.function);
+    append(member, kernel.variant.name(), shape, gridY,
+           [=] { function(params); });
   }
 
-  struct Placed {
-    AlignedBytes bytes;
-    void *address = nullptr; ///< null: nothing is there for this launch
-  };
+private:
+  void append(int member, const std::string &name,
+              const kernels::LaunchShape &shape, std::uint32_t gridY,
+              std::function<void()> body);
+  void setFailure(std::int64_t member, const std::string &text);
+  void checkWaits(const std::string &kernel);
 
   kernels::WorkspaceNeed need_;
   kernels::Workspace layout_;
-  // Machines refer to the places, and go first.
-  std::vector<std::array<Placed, kPlaces>> places_;
+  // Machines refer to what is in memory, and go first.
+  std::vector<DeviceMemory> memory_; ///< by member
   simt::Machine machine_;
   std::vector<WorkspaceAddresses> workspaces_; ///< by member
   std::string failure_;
   std::int64_t failedMember_ = 0;
 };
+
+/// Calls body(std::integral_constant<int, P>) for a number of ranks that there
+/// are kernels for.
+template <typename Body> void withRanks(int ranks, const Body &body) {
+  switch (ranks) {
+  case 1:
+    return body(std::integral_constant<int, 1>());
+  case 2:
+    return body(std::integral_constant<int, 2>());
+  case 3:
+    return body(std::integral_constant<int, 3>());
+  case 4:
+    return body(std::integral_constant<int, 4>());
+  case 8:
+    return body(std::integral_constant<int, 8>());
+  default:
+    fail(LAYLINE_INTERNAL, "no kernel is for ", ranks, " ranks");
+  }
+}
 
 } // namespace layline::runtime
 

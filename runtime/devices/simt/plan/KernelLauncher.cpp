@@ -1,5 +1,7 @@
 #include "devices/simt/plan/KernelLauncher.h"
 
+#include "devices/simt/plan/RowLaunch.h"
+#include "devices/simt/plan/SingleLaunch.h"
 #include "kernels/LaunchSafety.h"
 #include "transports/Transport.h"
 
@@ -30,20 +32,21 @@ static KernelSet kernelsOf(const SimtOptions &options) {
 
 KernelLauncher::KernelLauncher(const Plan &plan, const DeviceOptions &device,
                                const SimtOptions &options)
-    : plan_(plan), precision_(device.precision), keepsSums_(device.taps),
+    : plan_(plan), precision_(device.precision), keepsInner_(device.taps),
       options_(options), kernels_(kernelsOf(options_)) {}
 
 void KernelLauncher::prepare(const std::vector<RankContext<float>> &ranks) {
-  steps_ = &ranks.front().run->variant->steps;
   plans_.clear();
-  outer_.clear();
   needs_.clear();
-  for (const Step &step : *steps_)
-    for (const Step &inner : step.body)
-      outer_[&inner] = &step;
   for (const RankContext<float> &rank : ranks) {
     RankRun run{&plan_, rank.rank, precision_, rank.environment()};
-    plans_.push_back(planSteps(run, *steps_, kernels_, keepsSums_, needs_));
+    KernelSet kernels = kernels_;
+    kernels.refuses = [&](const Step &step) {
+      return step.kind == StepKind::CacheAppend ? whyNotScattered(rank, step)
+                                                : std::string();
+    };
+    plans_.emplace_back(run, rank.run->variant->steps, kernels, keepsInner_,
+                        needs_);
   }
   makeMachines();
 }
@@ -55,9 +58,11 @@ void KernelLauncher::makeMachines() {
     if (machine) {
       const kernels::WorkspaceNeed &has = machine->need();
       if (!machine->hasFailed() && need.maxBlocks <= has.maxBlocks &&
+          need.maxChunks <= has.maxChunks &&
           need.maxOneShotBytes <= has.maxOneShotBytes)
         continue;
       need.maxBlocks = std::max(need.maxBlocks, has.maxBlocks);
+      need.maxChunks = std::max(need.maxChunks, has.maxChunks);
       need.maxOneShotBytes =
           std::max(need.maxOneShotBytes, has.maxOneShotBytes);
     }
@@ -67,69 +72,81 @@ void KernelLauncher::makeMachines() {
 }
 
 bool KernelLauncher::keeps(const Step &inner, const Operand &value) const {
-  auto found = outer_.find(&inner);
-  if (found == outer_.end())
-    return true;
-  auto isThere = [&](const LaunchPlan &planned) {
-    const RowWork &work = planned.work;
-    for (const Operand *kept : {work.values, work.residualOut, work.ungathered})
-      if (kept && kept->index == value.index)
-        return true;
-    return !planned.hasKernel;
-  };
-  return std::all_of(plans_.begin(), plans_.end(), [&](const auto &ofRank) {
-    return isThere(ofRank.at(found->second));
+  return std::all_of(plans_.begin(), plans_.end(), [&](const RunPlans &ofRank) {
+    return ofRank.gives(inner, value);
   });
 }
 
-RowLaunch KernelLauncher::launchOf(RankContext<float> &rank,
-                                   const LaunchPlan &planned) const {
-  const RowWork &work = planned.work;
-  RowLaunch launch;
-  launch.planned = &planned;
+const kernels::Kernel &
+KernelLauncher::kernelOf(const kernels::Variant &variant) const {
   std::string error;
-  launch.kernel = options_.find(planned.variant, error);
-  launch.isResidualWhole = work.isAllReduce();
-  auto address = [&](const Operand *operand) -> float * {
-    return operand ? rank.address<float>(operand->index) : nullptr;
-  };
-  auto weight = [&](const Operand *operand) -> const float * {
-    return operand ? rank.weight(*operand).data : nullptr;
-  };
-  launch.rows = address(work.rows);
-  launch.residual = address(work.residual);
-  launch.gate = address(work.gate);
-  launch.bias = weight(work.bias);
-  launch.innerWeight = weight(work.innerWeight);
-  launch.weight = weight(work.weight);
-  launch.normBias = weight(work.normBias);
-  launch.values = address(work.values);
-  launch.residualOut = address(work.residualOut);
-  launch.ungathered = address(work.ungathered);
-  return launch;
+  const kernels::Kernel *kernel = options_.find(variant, error);
+  if (!kernel)
+    fail(LAYLINE_INTERNAL, error);
+  return *kernel;
+}
+
+std::unique_ptr<MemberLaunch>
+KernelLauncher::launchOf(RankContext<float> &rank,
+                         const LaunchPlan &plan) const {
+  const kernels::Kernel &kernel = kernelOf(plan.variant);
+  switch (plan.variant.family) {
+  case kernels::Family::Rope:
+    return std::make_unique<RopeLaunch>(rank, plan, kernel);
+  case kernels::Family::Broadcast:
+    return std::make_unique<BroadcastLaunch>(rank, plan, kernel);
+  case kernels::Family::ScatterPages:
+    return std::make_unique<PageLaunch>(rank, plan, kernel);
+  default:
+    return std::make_unique<RowLaunch>(rank, plan, kernel);
+  }
+}
+
+/// The products, which are the engine's, are between two launches.
+void KernelLauncher::runExperts(RankContext<float> &rank,
+                                const LaunchPlan &plan,
+                                GroupMachine &machine) const {
+  kernels::Variant sort = plan.variant, permute = plan.variant;
+  sort.family = kernels::Family::SortByExpert;
+  sort.dtype = kernels::Variant().dtype;
+  permute.family = kernels::Family::PermuteRows;
+  ExpertLaunch launch(rank, plan, kernelOf(sort), kernelOf(permute),
+                      kernelOf(plan.variant));
+  for (int phase = 0; phase < 2; ++phase) {
+    if (phase == 1)
+      launch.multiply();
+    if (!machine.run({&launch}))
+      fail(LAYLINE_RUN_FAILURE, machine.failure());
+  }
 }
 
 bool KernelLauncher::run(RankContext<float> &rank, const Step &step) {
-  const auto &planned = plans_[static_cast<std::size_t>(rank.rank)];
-  auto found = planned.find(&step);
-  if (found == planned.end() || !found->second.hasKernel)
+  const RunPlans &plans = plans_[static_cast<std::size_t>(rank.rank)];
+  if (plans.isDoneBefore(step))
+    return true;
+  const LaunchPlan *plan = plans.find(step);
+  if (!plan || !plan->hasKernel)
     return false;
-  const LaunchPlan &its = found->second;
   GroupMachine &machine =
-      *machines_.at(launchGroup(plan_, rank.rank, its.work.group));
-  RowLaunch launch = launchOf(rank, its);
-  if (its.variant.ranks == 1) {
-    if (!machine.run({&launch}))
+      *machines_.at(launchGroup(plan_, rank.rank, plan->group));
+  if (plan->variant.family == kernels::Family::MergeExperts) {
+    runExperts(rank, *plan, machine);
+    return true;
+  }
+  std::unique_ptr<MemberLaunch> launch = launchOf(rank, *plan);
+  if (plan->variant.ranks == 1) {
+    if (!machine.run({launch.get()}))
       fail(LAYLINE_RUN_FAILURE, machine.failure());
     return true;
   }
   // The first member's thread is the host of all of them.
-  Communicator &group = *rank.communicators[its.work.group];
-  group.show(&launch, [](std::int64_t, std::int64_t) { return allOf(1); });
+  Communicator &group = *rank.communicators[plan->group];
+  MemberLaunch *own = launch.get();
+  group.show(&own, [](std::int64_t, std::int64_t) { return allOf(1); });
   if (group.member() == 0) {
-    std::vector<const RowLaunch *> members;
+    std::vector<MemberLaunch *> members;
     for (std::int64_t m = 0; m < group.size(); ++m)
-      members.push_back(group.shown<RowLaunch>(m));
+      members.push_back(*group.shown<MemberLaunch *>(m));
     machine.run(members);
   }
   group.release();
@@ -142,8 +159,7 @@ bool KernelLauncher::run(RankContext<float> &rank, const Step &step) {
 
 std::vector<KernelUse> KernelLauncher::uses() const {
   // The first rank's: of steps that differ between ranks only sizes do.
-  return plans_.empty() ? std::vector<KernelUse>()
-                        : listUses(*steps_, plans_.front());
+  return plans_.empty() ? std::vector<KernelUse>() : plans_.front().uses();
 }
 
 } // namespace layline::runtime

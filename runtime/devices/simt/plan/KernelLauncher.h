@@ -5,11 +5,10 @@
 #include "devices/cpu/StepLauncher.h"
 #include "devices/simt/plan/GroupMachine.h"
 #include "devices/simt/plan/SimtDevice.h"
-#include "kernels/plan/StepPlans.h"
+#include "kernels/plan/RunPlans.h"
 
 #include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 namespace layline::runtime {
@@ -26,18 +25,20 @@ public:
 
 private:
   void makeMachines();
-  RowLaunch launchOf(RankContext<float> &rank, const LaunchPlan &planned) const;
+  const kernels::Kernel &kernelOf(const kernels::Variant &variant) const;
+  std::unique_ptr<MemberLaunch> launchOf(RankContext<float> &rank,
+                                         const LaunchPlan &plan) const;
+  void runExperts(RankContext<float> &rank, const LaunchPlan &plan,
+                  GroupMachine &machine) const;
 
   const Plan &plan_;
   layline_precision precision_;
-  const bool keepsSums_;
+  const bool keepsInner_;
   const SimtOptions options_;
   const KernelSet kernels_;
-  const std::vector<Step> *steps_ = nullptr; ///< of this run
   /// By rank.
-  std::vector<StepPlans> plans_;
-  std::unordered_map<const Step *, const Step *> outer_; ///< of inner steps
-  std::map<LaunchGroup, kernels::WorkspaceNeed> needs_;  ///< of this run
+  std::vector<RunPlans> plans_;
+  std::map<LaunchGroup, kernels::WorkspaceNeed> needs_; ///< of this run
   std::map<LaunchGroup, std::unique_ptr<GroupMachine>> machines_;
 };
 
