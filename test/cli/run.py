@@ -222,6 +222,29 @@ test.expect(done.status == 0 and "equal:" in words and "on the cpu" in words
 test.refused(on("simt", "--simt", "raze"), "a mode of nobody", 2, "found 'raze'", "race")
 test.refused(on("cpu", "--simt", "race"), "a mode of another device", 2, "found with --device cpu")
 test.refused(on("simt", "--precision", "f64"), "f64 on the emulator", 1, "f64")
+# Outputs alone: no value inside a step is compared, or asked for.
+done = on("simt", "--check", RECORD, "--outputs-only")
+test.expect(done.status == 0 and "equal: 1 tensors compared" in done.stdout and "logits" in done.stdout,
+            "outputs alone", done)
+unusable(on("cpu", "--outputs-only"), "outputs alone of no comparison", "--outputs-only", "--check")
+
+# ---- What ran when -----------------------------------------------------------
+for device in ("cpu", "simt"):
+    trace = test.out / f"{device}.trace.json"
+    done = on(device, "--trace", trace, "--chunk", 12)
+    if not test.expect(done.status == 0 and trace.exists(), f"a trace on {device}", done):
+        continue
+    events = [e for e in read_json(trace)["traceEvents"] if e["ph"] == "X"]
+    test.expect({e["pid"] for e in events} == set(range(4)), f"{device}: a track for each rank")
+    runs = [[(e["name"], e["args"]["step"]) for e in events if e["pid"] == 0 and e["args"]["run"] == r]
+            for r in (0, 1)]
+    test.expect(runs[0] and runs[0] == runs[1], f"{device}: both steps of the prefill", runs)
+    ends = [e["ts"] + e["dur"] for e in events if e["pid"] == 0]
+    test.expect(all(e["ts"] >= 0 and e["dur"] >= 0 for e in events) and ends == sorted(ends),
+                f"{device}: times go on")
+unusable(on("cpu", "--trace", test.out / "nowhere" / "t.json"), "a trace into no folder", "--trace",
+         "nowhere", "cannot be written")
+
 done = on("cuda")
 # Where there is a GPU it runs: make gpu-test.
 if done.status != 0:

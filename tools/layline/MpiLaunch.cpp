@@ -1,10 +1,12 @@
 //===- MpiLaunch.cpp - a command as one process per rank ------------------===//
 #include "MpiLaunch.h"
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <vector>
 
@@ -16,6 +18,12 @@ std::optional<int64_t> layline::tool::mpiRank() {
     if (const char *text = std::getenv(name))
       return std::strtoll(text, nullptr, 10);
   return std::nullopt;
+}
+
+void layline::tool::endWithMpirun() {
+  // A rank that hangs listens to nothing weaker, and one that nobody waits for
+  // any more would hold its memory and its processor.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 std::string layline::tool::becomeMpirun(int64_t ranks) {

@@ -12,6 +12,10 @@ namespace layline::tool {
 /// started, or nothing if it was started by itself.
 std::optional<int64_t> mpiRank();
 
+/// Of a process that a launcher started: ends when the launcher does, however
+/// that ends.
+void endWithMpirun();
+
 /// Becomes `mpirun -n RANKS` of this very command. Returns only if that cannot
 /// be started, with the reason.
 std::string becomeMpirun(int64_t ranks);

@@ -18,7 +18,7 @@ namespace layline::tool {
 
 /// Of `layline run`.
 struct RunArguments {
-  std::string folder, input, check, save;
+  std::string folder, input, check, save, trace;
   std::vector<std::string> weights;
   std::string precision = "f32", device = "cpu", transport = "threads";
   std::string simt;              // options of the device simt
@@ -61,6 +61,8 @@ private:
   bool bindPrefix(const safetensors::File &file, int64_t first);
   bool printKernels();
   bool runChunk(int64_t first, int64_t rows);
+  bool beginTrace();
+  bool writeTrace();
   bool compareChunk(int64_t first, int64_t rows);
 
   const RunArguments &arguments;

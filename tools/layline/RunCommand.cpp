@@ -210,6 +210,8 @@ bool Run::checkArguments() {
 }
 
 int Run::operator()() {
+  if (isMpi() && mpiRank())
+    endWithMpirun();
   if (!checkArguments() || (isMpi() && !mpiRank() && !launchRanks()) ||
       !enableDevice() || !makeEngine())
     return exitCode;
@@ -226,6 +228,8 @@ int Run::operator()() {
     return exitCode;
   if (!arguments.check.empty() && !(reference = open(arguments.check)))
     return exitCode;
+  if (!beginTrace())
+    return exitCode;
   for (int64_t first = 0; first < tokens;) {
     int64_t rows = std::min(arguments.chunk.value_or(tokens), tokens - first);
     if (!runChunk(first, rows) || (reference && !compareChunk(first, rows)))
@@ -237,6 +241,8 @@ int Run::operator()() {
     }
     first += rows;
   }
+  if (!writeTrace())
+    return exitCode;
   if (std::string error; isLead() && !arguments.save.empty() &&
                          !recorded.write(arguments.save, error)) {
     complain(error);
@@ -275,6 +281,10 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
                     "for, so that none runs in pieces to give it");
   command->add_option("--save", arguments->save,
                       "safetensors file to write every recorded tensor to");
+  command->add_option(
+      "--trace", arguments->trace,
+      "JSON file of what ran when, for Perfetto and chrome://tracing. With "
+      "--transport mpi a file for each rank: FILE.rank0 and so on");
   command
       ->add_option("--precision", arguments->precision,
                    "f32, f64, or bf16: computed in f32, rounded where the plan "

@@ -1,6 +1,8 @@
-//===- RunDevice.cpp - the emulated device, what ran as which kernel ------===//
+//===- RunDevice.cpp - the emulated device, what ran as what and when -----===//
+#include "MpiLaunch.h"
 #include "Run.h"
 #include "TextTable.h"
+#include "layline/hooks.h"
 #include "layline/simt.h"
 #include <nlohmann/json.hpp>
 
@@ -41,4 +43,21 @@ bool Run::printKernels() {
   }
   table.print(out());
   return true;
+}
+
+bool Run::beginTrace() {
+  return arguments.trace.empty() || check(layline_trace_begin(engine.get()));
+}
+
+/// Processes have clocks of their own, and each knows its own rank's steps.
+bool Run::writeTrace() {
+  if (arguments.trace.empty())
+    return true;
+  std::string path = arguments.trace;
+  if (isMpi())
+    path += ".rank" + std::to_string(mpiRank().value_or(0));
+  layline_status status = layline_trace_write(engine.get(), path.c_str());
+  if (status == LAYLINE_OK)
+    return true;
+  return refuse("--trace: " + std::string(layline_engine_error(engine.get())));
 }
