@@ -52,7 +52,8 @@ set(headers ${LAYLINE_ROOT}/runtime/include/layline)
 install(FILES ${headers}/runtime.h ${headers}/hooks.h ${headers}/kv.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/layline COMPONENT runtime)
 set(python ${LAYLINE_ROOT}/runtime/python)
-install(FILES ${python}/layline.py ${python}/layline_kv.py
+install(FILES ${python}/layline.py ${python}/layline_hooks.py
+              ${python}/layline_library.py ${python}/layline_kv.py
               ${python}/layline_kv_engines.py
   DESTINATION ${python_dir} COMPONENT runtime)
 install(DIRECTORY ${LAYLINE_ROOT}/data/schema/ DESTINATION ${schema_dir}

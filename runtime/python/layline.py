@@ -11,31 +11,30 @@ have the conventions). Needs numpy and nothing else.
         engine.run(len(ids))
         logits = engine.output("logits")
 
-The library is looked for in $LAYLINE_LIBRARY, beside this file, where it is
-installed with it, and where the system keeps libraries. Failures raise Error
-with the library's text. An engine is used by one thread at a time; while it runs
-other Python threads go on.
+The library is looked for in $LAYLINE_LIBRARY and where layline_library.py says.
+Failures raise Error with the library's text. An engine is used by one thread at a
+time; while it runs other Python threads go on.
 """
 
 import ctypes
 import os
 from collections import namedtuple
 from ctypes import (
-    CFUNCTYPE, POINTER, Structure, byref, c_char, c_char_p, c_double, c_int,
-    c_int32, c_int64, c_size_t, c_void_p)
+    POINTER, Structure, byref, c_char, c_char_p, c_double, c_int, c_int32,
+    c_int64, c_size_t, c_void_p)
 
 import numpy as np
 
-__all__ = ["CacheInfo", "DECLINED", "Engine", "Error", "Gemm", "check_plan"]
+import layline_hooks
+from layline_hooks import (
+    DECLINED, Attention, CacheRequest, Gemm, Pages, DTYPES as _DTYPES)
+from layline_library import load_library
 
-#: What a GEMM function returns to leave a product to the runtime.
-DECLINED = object()
+__all__ = ["Attention", "CacheInfo", "CacheRequest", "DECLINED", "Engine",
+           "Error", "Gemm", "Pages", "check_plan"]
 
-_OK, _BAD_ARGUMENT, _RUN_FAILURE, _DECLINED = 0, 1, 8, 12
+_OK, _BAD_ARGUMENT = 0, 1
 _PRECISIONS = {"f32": 0, "f64": 1, "bf16": 2}
-_DTYPES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1,
-           np.dtype(np.int64): 2, np.dtype(np.float16): 3}
-_BY_NUMBER = {number: dtype for dtype, number in _DTYPES.items()}
 _LISTS = {"inputs": 0, "caches": 1, "outputs": 2, "weights": 3, "variants": 4}
 
 
@@ -49,11 +48,6 @@ class Error(Exception):
 
 
 CacheInfo = namedtuple("CacheInfo", "id plane layer is_integer row_shape")
-
-#: A product that a GEMM function is asked for: c[...] = a @ b.T for the arrays
-#: as they are given; `weight` is the safetensors key of b, `expert` which of a
-#: stack or -1, `step` and `place` where in the plan.
-Gemm = namedtuple("Gemm", "a b c weight expert rank step place")
 
 
 # --- The C structs ----------------------------------------------------------
@@ -74,24 +68,6 @@ class _CacheInfo(Structure):
     _fields_ = [("id", c_char_p), ("plane", c_char_p), ("layer", c_int64),
                 ("is_integer", c_int32), ("row_shape", _Shape)]
 
-
-class _Call(Structure):
-    _fields_ = [("size", c_size_t), ("step", c_char_p), ("kind", c_char_p),
-                ("place", c_char_p), ("rank", c_int64), ("stream", c_void_p),
-                ("message", c_void_p), ("message_bytes", c_size_t)]
-
-
-class _GemmCall(Structure):
-    _fields_ = [("size", c_size_t), ("call", POINTER(_Call)), ("m", c_int64),
-                ("n", c_int64), ("k", c_int64), ("a_dtype", c_int),
-                ("b_dtype", c_int), ("c_dtype", c_int), ("a", c_void_p),
-                ("lda", c_int64), ("transpose_a", c_int32), ("b", c_void_p),
-                ("ldb", c_int64), ("transpose_b", c_int32), ("c", c_void_p),
-                ("ldc", c_int64), ("alpha", c_double), ("beta", c_double),
-                ("weight", c_char_p), ("expert", c_int64)]
-
-
-_GemmFunction = CFUNCTYPE(c_int, c_void_p, POINTER(_GemmCall))
 
 _ENGINE, _ID = c_void_p, c_char_p
 #: Arguments of the functions that return a status, without "layline_".
@@ -117,7 +93,9 @@ _FUNCTIONS = {
     "output_shape": [_ENGINE, _ID, POINTER(_Shape)],
     "output_read_rows": [_ENGINE, _ID, c_int64, c_int64, c_int, c_void_p,
                          c_int64],
-    "gemm_set": [_ENGINE, _GemmFunction, c_void_p],
+    "gemm_set": [_ENGINE, layline_hooks.GemmFunction, c_void_p],
+    "attention_set": [_ENGINE, layline_hooks.AttentionFunction, c_void_p],
+    "cache_hooks_set": [_ENGINE, _ID, POINTER(layline_hooks.CacheHooks)],
     "trace_begin": [_ENGINE],
     "trace_end": [_ENGINE],
     "trace_write": [_ENGINE, c_char_p],
@@ -130,17 +108,7 @@ def _get_library():
     global _library
     if _library is not None:
         return _library
-    name = "liblayline_runtime.so"
-    here = os.path.dirname(os.path.abspath(__file__))
-    # Installed, this file is in LIB/layline/python.
-    places = [os.path.join(here, name), os.path.join(here, "../..", name)]
-    path = os.environ.get("LAYLINE_LIBRARY") or next(
-        (place for place in places if os.path.exists(place)), name + ".0")
-    try:
-        library = ctypes.CDLL(path)
-    except OSError as error:
-        raise ImportError(f"cannot load '{path}' ({error}); set LAYLINE_LIBRARY "
-                          f"to {name}") from error
+    library = load_library("liblayline_runtime.so", "0", "LAYLINE_LIBRARY")
     for function, arguments in _FUNCTIONS.items():
         entry = getattr(library, "layline_" + function)
         entry.argtypes = arguments
@@ -179,42 +147,6 @@ def check_plan(path):
     return text.splitlines()
 
 
-def _matrix(address, dtype, rows, columns, stride):
-    """The memory of a matrix as an array; nothing is copied."""
-    dtype = _BY_NUMBER[dtype]
-    count = (rows - 1) * stride + columns
-    memory = (c_char * (count * dtype.itemsize)).from_address(address)
-    flat = np.frombuffer(memory, dtype)
-    return np.lib.stride_tricks.as_strided(
-        flat, (rows, columns), (stride * dtype.itemsize, dtype.itemsize))
-
-
-def _wrapped(function):
-    """A Python GEMM function as C calls it."""
-    def call(_, pointer):
-        gemm = pointer.contents
-        where = gemm.call.contents
-        try:
-            # The runtime asks for a @ b.T; other forms are left to it.
-            if (gemm.transpose_a or not gemm.transpose_b or gemm.alpha != 1
-                    or gemm.beta != 0):
-                return _DECLINED
-            a = _matrix(gemm.a, gemm.a_dtype, gemm.m, gemm.k, gemm.lda)
-            b = _matrix(gemm.b, gemm.b_dtype, gemm.n, gemm.k, gemm.ldb)
-            a.flags.writeable = b.flags.writeable = False
-            c = _matrix(gemm.c, gemm.c_dtype, gemm.m, gemm.n, gemm.ldc)
-            done = function(Gemm(a, b, c, gemm.weight.decode(), gemm.expert,
-                                 where.rank, where.step.decode(),
-                                 where.place.decode()))
-            return _DECLINED if done is DECLINED else _OK
-        except BaseException as error:  # none may cross into C
-            text = f"{type(error).__name__}: {error}".encode()
-            text = text[:where.message_bytes - 1] + b"\0"
-            ctypes.memmove(where.message, text, len(text))
-            return _RUN_FAILURE
-    return _GemmFunction(call)
-
-
 class Engine:
     """One plan with its weights and caches. `precision` is "f32", "f64" or
     "bf16" (emulated). `transport` "mpi": this process is one rank of those
@@ -236,7 +168,10 @@ class Engine:
         options.transport = self._transport
         options.timeout = timeout
         self._engine = c_void_p()
-        self._gemm = _GemmFunction()
+        # What C calls must live as long as it may be called.
+        self._gemm = layline_hooks.GemmFunction()
+        self._attention = layline_hooks.AttentionFunction()
+        self._caches = {}
         status = library.layline_engine_create(byref(options),
                                                byref(self._engine))
         if status != _OK:
@@ -398,13 +333,38 @@ class Engine:
                    _DTYPES[values.dtype], values.ctypes.data, values.size)
         return values
 
+    # --- What the engine does itself (layline_hooks.py) ---
+
     def set_gemm(self, function):
-        """function(Gemm) writes c, or returns DECLINED; what it raises fails
-        the run. It is called by the threads of the ranks, one at a time (the
-        interpreter's lock). None: the runtime's own products."""
-        wrapped = _wrapped(function) if function else _GemmFunction()
+        """function(Gemm) writes c, or returns DECLINED. None: the runtime's own
+        products."""
+        wrapped = (layline_hooks.wrap_gemm(function) if function
+                   else layline_hooks.GemmFunction())
         self._call("gemm_set", wrapped, None)
         self._gemm = wrapped  # C calls it from now on
+
+    def set_attention(self, function):
+        """function(Attention) writes output, or returns DECLINED. None: the
+        runtime's own attention."""
+        wrapped = (layline_hooks.wrap_attention(function) if function
+                   else layline_hooks.AttentionFunction())
+        self._call("attention_set", wrapped, None)
+        self._attention = wrapped
+
+    def set_cache_hooks(self, cache=None, pages=None, append=None, read=None):
+        """The rows of a cache, or of all (None), are the caller's: in its pages,
+        used in place, pages(CacheRequest) -> Pages; or behind
+        append(CacheRequest, rows) and read(CacheRequest, rows), which writes
+        rows, arrays [rows, items, item_elements]. Without functions they are
+        the runtime's again. `past` becomes 0. Set anew after each load_plan."""
+        hooks = None
+        if pages or append or read:
+            hooks = layline_hooks.wrap_cache_hooks(pages, append, read)
+        self._call("cache_hooks_set", cache.encode() if cache else None,
+                   byref(hooks[0]) if hooks else None)
+        if cache is None:
+            self._caches.clear()
+        self._caches[cache] = hooks
 
     # --- Trace ---
 

@@ -11,8 +11,8 @@ library. Needs numpy and nothing else.
     binding = plan.bind(Request(tokens), 0, 2, source, target)
     src, dst, length = binding.fill()
 
-The library is looked for in $LAYLINE_KV_LIBRARY, beside this file, where it is
-installed with it, and where the system keeps libraries. Failures of the library raise Error with its text.
+The library is looked for in $LAYLINE_KV_LIBRARY and where layline_library.py
+says. Failures of the library raise Error with its text.
 """
 
 import ctypes
@@ -24,6 +24,8 @@ from ctypes import (
     c_int64, c_size_t, c_uint32, c_uint64, c_void_p)
 
 import numpy as np
+
+from layline_library import load_library
 
 __all__ = [
     "Binding", "Buffer", "Error", "Lifetime", "Memory", "Packing", "Part",
@@ -254,18 +256,7 @@ def _get_library():
     global _library
     if _library is not None:
         return _library
-    name = "liblayline_kv.so"
-    here = os.path.dirname(os.path.abspath(__file__))
-    # Installed, this file is in LIB/layline/python.
-    places = [os.path.join(here, name), os.path.join(here, "../..", name)]
-    path = os.environ.get("LAYLINE_KV_LIBRARY") or next(
-        (place for place in places if os.path.exists(place)), name + ".1")
-    try:
-        library = ctypes.CDLL(path)
-    except OSError as error:
-        raise ImportError(
-            f"cannot load '{path}' ({error}); set LAYLINE_KV_LIBRARY to "
-            f"{name}") from error
+    library = load_library("liblayline_kv.so", "1", "LAYLINE_KV_LIBRARY")
     for function, arguments in _FUNCTIONS.items():
         entry = getattr(library, "layline_kv_" + function)
         entry.argtypes = arguments

@@ -149,6 +149,108 @@ with started() as engine:
     run(engine)
     expect(not calls, "the runtime's own products again")
 
+# Attention of numpy's, over the rows that the runtime keeps.
+def attend(call):
+    seen.add((call.rank, call.place))
+    if call.rank == 1:
+        return layline.DECLINED
+    late = call.key_positions[None, :] > call.positions[:, None]
+    for head in range(call.query.shape[1]):
+        scores = call.query[:, head] @ call.keys[:, call.key_head[head]].T * call.scale
+        scores = np.where(late & call.causal, -np.inf, scores)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        call.output[:, head] = weights @ call.values[:, call.value_head[head]]
+
+
+with started() as engine:
+    seen = set()
+    engine.set_attention(attend)
+    parts = [run(engine, 0, 11), run(engine, 11)]
+    expect(error(np.concatenate(parts), golden["logits"][0]) < 1e-10,
+           "numpy's attention")
+    expect({rank for rank, _ in seen} == set(range(engine.ranks)), "all ranks attend")
+
+    def fails_to_attend(call):
+        raise KeyError(call.place)
+
+    engine.past = 0
+    engine.set_attention(fails_to_attend)
+    refused("attention that raises", ["(attention", "on rank 0", "KeyError: 'layer.0"],
+            run, engine)
+    engine.set_attention(None)
+    engine.past = 0
+    seen.clear()
+    expect(error(run(engine), golden["logits"][0]) < 1e-10 and not seen,
+           "the runtime's own attention again")
+
+
+class PagedCache:
+    """Pages of 4 rows in the order they are asked for, of one sequence each."""
+
+    def __init__(self, by_head=False):
+        self.by_head, self.planes, self.sequence = by_head, {}, 0
+
+    def pages(self, request):
+        shape = (64, 4, request.items, request.item_elements)
+        if self.by_head:
+            shape = (64, request.items, 4, request.item_elements)
+        memory, tables = self.planes.setdefault(
+            (request.cache, request.rank), (np.full(shape, -7, request.dtype), {}))
+        table = tables.setdefault(self.sequence, [])
+        while len(table) * 4 < request.rows:
+            table.append(37 * sum(map(len, tables.values())) % 64)
+        return layline.Pages(memory.swapaxes(1, 2) if self.by_head else memory, table)
+
+
+for by_head in (False, True):
+    with started("f32") as engine, started("f32") as own:
+        cache = PagedCache(by_head)
+        engine.set_cache_hooks(pages=cache.pages)
+        for sequence, ids_of in ((0, (0, 9)), (1, (5, 12))):
+            cache.sequence = sequence
+            engine.past = own.past = 0
+            expect((run(engine, *ids_of) == run(own, *ids_of)).all(),
+                   f"a paged cache, sequence {sequence}")
+        cache.sequence, engine.past = 0, 9
+        own.past = 0
+        run(own, 0, 9)
+        expect((run(engine, 9, 14) == run(own, 9, 14)).all(), "the first goes on")
+
+# Rows behind functions; of one cache only.
+with started("f32") as engine, started("f32") as own:
+    rows = {}
+
+    def append(request, values):
+        held = rows.get(request.rank, values[:0].copy())
+        rows[request.rank] = np.concatenate([held[:request.first], values])
+
+    def read(request, values):
+        values[...] = rows[request.rank][request.first:request.first + request.rows]
+
+    engine.set_cache_hooks("layer.0.key", append=append, read=read)
+    for first, end in ((0, 6), (6, 7)):
+        expect((run(engine, first, end) == run(own, first, end)).all(),
+               "a cache behind functions")
+    expect(len(rows) == engine.ranks and all(len(r) == 7 for r in rows.values()),
+           "every rank's rows")
+
+    def reads_too_little(request, values):
+        values[...] = rows[request.rank][:1, :, :3]
+
+    engine.set_cache_hooks("layer.0.key", append=append, read=reads_too_little)
+    refused("a read that raises", ["(attention", "read hook", "ValueError"], run, engine, 0, 3)
+    engine.set_cache_hooks("layer.0.key", pages=lambda request: layline.Pages(
+        np.zeros((4, 4, request.items, request.item_elements)), [0, 1, 2, 3]))
+    refused("pages of another type", ["cache 'layer.0.key' on rank 0", "pages hook",
+                                      "TypeError", "float32 is expected"], run, engine, 0, 3)
+    engine.set_cache_hooks("layer.0.key", pages=lambda request: layline.Pages(
+        np.zeros((4, 4, request.items, request.item_elements), request.dtype), [0, 9]))
+    refused("a page that is not there", ["ValueError", "pages 0 to 9 of 4"], run, engine, 0, 3)
+    engine.set_cache_hooks()
+    own.past = 0
+    expect((run(engine, 0, 6) == run(own, 0, 6)).all(), "the runtime's own rows again")
+
 # Traces, and what is refused.
 with started() as engine, tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "trace.json")
