@@ -25,6 +25,8 @@ const char *nameOf(Family family) {
     return "permute_rows";
   case Family::MergeExperts:
     return "merge_experts";
+  case Family::GatherRows:
+    return "gather_rows";
   }
   return "";
 }
@@ -60,12 +62,14 @@ bool Variant::operator==(const Variant &o) const {
 
 std::string Variant::name() const {
   std::string text = nameOf(family);
-  bool hasType = family <= Family::Rope || family >= Family::PermuteRows;
+  bool hasType = family <= Family::Rope || family == Family::PermuteRows ||
+                 family == Family::MergeExperts;
   if (hasType)
     text += std::string(" ") + nameOf(dtype);
-  if (family <= Family::Broadcast)
+  if (family <= Family::Broadcast || family == Family::GatherRows)
     text += " x" + std::to_string(ranks);
-  if (family == Family::RowCollective || family == Family::Rope)
+  if (family == Family::RowCollective || family == Family::Rope ||
+      family == Family::GatherRows)
     text += std::string(" ") + nameOf(input) + "->" + nameOf(output);
   if (norm != NormKind::None)
     text += norm == NormKind::Rms ? " rms" : " layer";
@@ -78,9 +82,9 @@ std::string Variant::name() const {
     static const char *const styles[] = {" half", " interleaved",
                                          " interleaved_to_half"};
     text += styles[static_cast<int>(style)];
-    if (byElement)
-      text += " by_element";
   }
+  if (byElement)
+    text += family == Family::Rope ? " by_element" : " by_word";
   return text;
 }
 
@@ -94,7 +98,12 @@ bool checkProblem(const Variant &variant, const Problem &problem,
   };
   if (problem.tokens < 0)
     return refuse("tokens", problem.tokens, "none or more");
-  if (problem.width <= 0 || problem.width % 8 != 0)
+  bool isOfBytes = variant.family == Family::GatherRows;
+  std::int64_t unit = variant.byElement ? 4 : 16;
+  if (isOfBytes && (problem.width <= 0 || problem.width % unit != 0))
+    return refuse("width", problem.width,
+                  "a multiple of " + std::to_string(unit) + " bytes");
+  if (!isOfBytes && (problem.width <= 0 || problem.width % 8 != 0))
     return refuse("width", problem.width, "a multiple of 8 elements");
   bool inRegisters = variant.family == Family::RowCollective ||
                      variant.family == Family::OneShot;
@@ -125,7 +134,9 @@ bool checkProblem(const Variant &variant, const Problem &problem,
 LaunchShape shapeOf(const Variant &variant, const Problem &problem,
                     std::uint32_t residentBlocks) {
   LaunchShape shape;
-  std::int64_t vectors = problem.width * bytesOf(variant.dtype) / 16;
+  std::int64_t vectors = variant.family == Family::GatherRows
+                             ? (problem.width + 15) / 16
+                             : problem.width * bytesOf(variant.dtype) / 16;
   shape.block = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>((vectors + 31) / 32 * 32, 32, kMaxThreads));
   // A mailbox is for the rows of every rank, a collective for its own.

@@ -23,7 +23,8 @@ enum class Family : std::uint8_t {
   ScatterPages,
   SortByExpert, ///< ExpertParams
   PermuteRows,
-  MergeExperts
+  MergeExperts,
+  GatherRows ///< GatherParams<ranks>
 };
 const char *nameOf(Family family); ///< "row_collective", ...
 const char *nameOf(DType dtype);   ///< "bf16", "f16", "f32"
@@ -41,7 +42,8 @@ struct Variant {
   Function function = Function::None;
   ScaleKind scales = ScaleKind::None;
   RopeStyle style = RopeStyle::Half;
-  bool byElement = false; ///< rope whose pairs are no whole vectors
+  /// rope whose pairs are no whole vectors; gather_rows of rows that are none
+  bool byElement = false;
 
   bool operator==(const Variant &other) const;
   /// "row_collective bf16 x8 owed->everyone rms"
@@ -77,7 +79,7 @@ const Kernel *findKernel(const Variant &variant, std::string &error);
 /// What the rows are.
 struct Problem {
   std::int64_t tokens = 0; ///< of all ranks
-  std::int64_t width = 0;  ///< elements
+  std::int64_t width = 0;  ///< elements; of gather_rows bytes
   std::int64_t groupSize = 0;
   bool hasBias = false, hasInnerNorm = false, hasResidual = false;
   bool keepsResidual = false; ///< residualOut

@@ -49,6 +49,13 @@ FusedKernel bytes(Family family, DType dtype, int ranks, const char *symbol) {
   return {variant, symbol};
 }
 
+FusedKernel gather(int ranks, bool isByWord, const char *symbol) {
+  FusedKernel kernel = bytes(Family::GatherRows, DType::BF16, ranks, symbol);
+  kernel.variant.output = Output::Everyone;
+  kernel.variant.byElement = isByWord;
+  return kernel;
+}
+
 } // namespace
 
 const std::vector<FusedKernel> &fusedKernels() {
@@ -65,6 +72,8 @@ const std::vector<FusedKernel> &fusedKernels() {
        LAYLINE_TEXT(LAYLINE_FUSED_ROPE_SYMBOL(T, P, OUT, STYLE, WIDTH))),
 #define LAYLINE_BROADCAST(P)                                                   \
   bytes(Family::Broadcast, DType::BF16, P, "layline_fused_broadcast_x" #P),
+#define LAYLINE_GATHER(P, BY, IS_BY_WORD)                                      \
+  gather(P, IS_BY_WORD, "layline_fused_gather_rows_x" #P "_by_" #BY),
 #define LAYLINE_PAGES(COPY)                                                    \
   bytes(Family::COPY##Pages, DType::BF16, 1, "layline_fused_pages_" #COPY),
 #define LAYLINE_SORT()                                                         \
@@ -76,12 +85,14 @@ const std::vector<FusedKernel> &fusedKernels() {
           LAYLINE_FUSED_OF_LARGE_GROUPS(LAYLINE_ROWS, LAYLINE_ONE_SHOT)
               LAYLINE_FUSED_OF_F32(LAYLINE_ROWS, LAYLINE_ONE_SHOT)
                   LAYLINE_FUSED_OF_ONE_RANK(LAYLINE_ROWS, LAYLINE_ROPE)
-                      LAYLINE_FUSED_OF_BYTES(LAYLINE_BROADCAST, LAYLINE_PAGES,
-                                             LAYLINE_SORT, LAYLINE_EXPERTS)};
+                      LAYLINE_FUSED_OF_BYTES(LAYLINE_BROADCAST, LAYLINE_GATHER,
+                                             LAYLINE_PAGES, LAYLINE_SORT,
+                                             LAYLINE_EXPERTS)};
 #undef LAYLINE_ROWS
 #undef LAYLINE_ONE_SHOT
 #undef LAYLINE_ROPE
 #undef LAYLINE_BROADCAST
+#undef LAYLINE_GATHER
 #undef LAYLINE_PAGES
 #undef LAYLINE_SORT
 #undef LAYLINE_EXPERTS

@@ -88,8 +88,17 @@
   LAYLINE_FUSED_LOCAL(ROWS, BF16)                                              \
   LAYLINE_FUSED_ROPE(ROPE, BF16, 8)                                            \
   LAYLINE_FUSED_ROPE(ROPE, BF16, 1)
-/// BROADCAST(P), PAGES(copy), SORT(), EXPERTS(family, function, type)
-#define LAYLINE_FUSED_OF_BYTES(BROADCAST, PAGES, SORT, EXPERTS)                \
+/// BROADCAST(P), GATHER(P, by, byWord), PAGES(copy), SORT(), EXPERTS(family,
+/// function, type)
+#define LAYLINE_FUSED_OF_BYTES(BROADCAST, GATHER, PAGES, SORT, EXPERTS)        \
+  GATHER(2, vector, false)                                                     \
+  GATHER(3, vector, false)                                                     \
+  GATHER(4, vector, false)                                                     \
+  GATHER(8, vector, false)                                                     \
+  GATHER(2, word, true)                                                        \
+  GATHER(3, word, true)                                                        \
+  GATHER(4, word, true)                                                        \
+  GATHER(8, word, true)                                                        \
   BROADCAST(2)                                                                 \
   BROADCAST(3)                                                                 \
   BROADCAST(4)                                                                 \

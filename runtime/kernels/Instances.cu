@@ -10,11 +10,30 @@ template <int P> static void addBroadcast(KernelList &list) {
   addKernel(list, variant, broadcast<P, kCopyThreads>);
 }
 
+template <int P> static void addGather(KernelList &list) {
+  constexpr auto all = Output::Everyone, bySwitch = Output::EveryoneMulticast;
+  Variant variant;
+  variant.family = Family::GatherRows;
+  variant.ranks = P;
+  variant.output = all;
+  addKernel(list, variant, gather_rows<P, all, false, kCopyThreads>);
+  variant.byElement = true;
+  addKernel(list, variant, gather_rows<P, all, true, kCopyThreads>);
+  variant.byElement = false;
+  variant.output = bySwitch;
+  addKernel(list, variant, gather_rows<P, bySwitch, false, kCopyThreads>);
+}
+
+template <int P> static void addGroupOfBytes(KernelList &list) {
+  addBroadcast<P>(list);
+  addGather<P>(list);
+}
+
 void addByteKernels(KernelList &list) {
-  addBroadcast<2>(list);
-  addBroadcast<3>(list);
-  addBroadcast<4>(list);
-  addBroadcast<8>(list);
+  addGroupOfBytes<2>(list);
+  addGroupOfBytes<3>(list);
+  addGroupOfBytes<4>(list);
+  addGroupOfBytes<8>(list);
   Variant variant;
   variant.family = Family::PackPages;
   addKernel(list, variant, paged_rows<PagedCopy::Pack, kCopyThreads>);

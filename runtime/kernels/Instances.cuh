@@ -7,6 +7,7 @@
 #include "Broadcast.cuh"
 #include "Catalogue.h"
 #include "Experts.cuh"
+#include "GatherRows.cuh"
 #include "OneShot.cuh"
 #include "PagedRows.cuh"
 #include "Rope.cuh"

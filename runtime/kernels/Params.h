@@ -194,6 +194,16 @@ template <int P> struct BroadcastParams {
   std::uint32_t root;
 };
 
+/// gather_rows: all_gather of rows of bytes.
+template <int P> struct GatherParams {
+  PeerFlags<P> peers;
+  const void *rows;      ///< own rows [..][rowBytes]
+  std::int64_t tokens;   ///< of all ranks
+  std::int64_t rowBytes; ///< a multiple of 16, or of 4 by words
+  void *out[P];          ///< symmetric: [tokens][rowBytes]; Output::Everyone
+  void *multicastOut;    ///< Output::EveryoneMulticast
+};
+
 /// paged_rows: rows of tokens between pages and a contiguous buffer, of several
 /// planes (layers; keys and values) that have one page table.
 struct PagedRowsParams {

@@ -33,8 +33,8 @@ __device__ __forceinline__ void widen_pair(std::uint32_t word, float &low,
   high = to_float(T{static_cast<std::uint16_t>(word >> 16)});
 }
 template <>
-__device__ __forceinline__ void
-widen_pair<bf16>(std::uint32_t word, float &low, float &high) {
+__device__ __forceinline__ void widen_pair<bf16>(std::uint32_t word, float &low,
+                                                 float &high) {
   low = float_of_bits(word << 16);
   high = float_of_bits(word & 0xffff0000U);
 }

@@ -137,8 +137,27 @@ Traffic oneShot(const Variant &variant, const Problem &problem,
 
 } // namespace
 
+/// Own rows once, into all ranks' memory; as a row_collective without work.
+static Traffic gatherRows(const Variant &variant, const Problem &problem,
+                          const LaunchShape &shape, std::int64_t rank) {
+  Traffic traffic;
+  std::int64_t bytes =
+      row_block(problem.tokens, variant.ranks, rank).size * problem.width;
+  traffic.localRead += bytes;
+  if (variant.output == Output::EveryoneMulticast) {
+    traffic.multicastWrite += bytes;
+  } else {
+    traffic.localWrite += bytes;
+    traffic.peerWrite += (variant.ranks - 1) * bytes;
+  }
+  addMeetings(variant, shape, traffic);
+  return traffic;
+}
+
 Traffic trafficOf(const Variant &variant, const Problem &problem,
                   const LaunchShape &shape, std::int64_t rank) {
+  if (variant.family == Family::GatherRows)
+    return gatherRows(variant, problem, shape, rank);
   return variant.family == Family::OneShot
              ? oneShot(variant, problem, shape)
              : rowCollective(variant, problem, shape, rank);

@@ -22,8 +22,8 @@ struct Traffic {
   Traffic &operator+=(const Traffic &other);
 };
 
-/// Of row_collective and one_shot; of one_shot in a row of launches of equal
-/// size, so that what it empties is what it fills.
+/// Of row_collective, gather_rows and one_shot; of one_shot in a row of
+/// launches of equal size, so that what it empties is what it fills.
 Traffic trafficOf(const Variant &variant, const Problem &problem,
                   const LaunchShape &shape, std::int64_t rank);
 

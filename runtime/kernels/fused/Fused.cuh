@@ -5,6 +5,7 @@
 #include "kernels/Broadcast.cuh"
 #include "kernels/Experts.cuh"
 #include "kernels/FusedKernels.h"
+#include "kernels/GatherRows.cuh"
 #include "kernels/OneShot.cuh"
 #include "kernels/PagedRows.cuh"
 #include "kernels/Rope.cuh"
@@ -57,6 +58,13 @@ constexpr int kCopyThreads = 256;
   LAYLINE_FUSED_ENTRY(layline_fused_broadcast_x##P,                            \
                       layline::kernels::kCopyThreads, BroadcastParams<P>) {    \
     layline::kernels::run_broadcast<P, layline::kernels::Sound>(               \
+        ofRank[blockIdx.y]);                                                   \
+  }
+#define LAYLINE_FUSED_GATHER_ENTRY(P, BY, IS_BY_WORD)                          \
+  LAYLINE_FUSED_ENTRY(layline_fused_gather_rows_x##P##_by_##BY,                \
+                      layline::kernels::kCopyThreads, GatherParams<P>) {       \
+    using namespace layline::kernels;                                          \
+    run_gather_rows<P, Output::Everyone, IS_BY_WORD, Sound>(                   \
         ofRank[blockIdx.y]);                                                   \
   }
 #define LAYLINE_FUSED_PAGES_ENTRY(COPY)                                        \

@@ -6,6 +6,7 @@
 #include "devices/simt/Machine.h"
 #include "kernels/Catalogue.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -79,7 +80,7 @@ public:
   template <typename T>
   T *upload(int rank, const std::vector<T> &values, const std::string &name) {
     T *to = machine.allocate<T>(rank, values.empty() ? 1 : values.size(), name);
-    std::memcpy(to, values.data(), values.size() * sizeof(T));
+    std::copy(values.begin(), values.end(), to);
     return to;
   }
 
