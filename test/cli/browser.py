@@ -153,6 +153,8 @@ class Browser:
                   deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", media=media, features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        # The page is told of it in its next frame.
+        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def screenshot(self, path, whole=True):
         picture = self.call("Page.captureScreenshot", captureBeyondViewport=whole, format="png")

@@ -14,7 +14,7 @@ import re
 import sys
 
 from browser import NAMES, Browser, find_browser
-from layline_tests import MODELS, ROOT, Test
+from layline_tests import MODELS, ROOT, Test, read_json
 
 test = Test()
 B200 = ROOT / "test" / "traces" / "b200_tp8_vllm_gptoss120b_prefill888.json.gz"
@@ -419,8 +419,25 @@ def check_shapes(page):
     page.browser.screen(1280)
 
 
+# A model's name is shown, not run.
+HOSTILE = "a</script><script>alert(1)</script><!--<b>&amp;{{numbers}}"
+edited = read_json(test.out / "llama" / "plan.json")
+edited["source"]["config"] = HOSTILE
+(test.out / "llama" / "plan.json").write_text(json.dumps(edited))
+pages["markup"] = test.out / "markup.html"
+run = test.run("report", test.out / "llama", "-o", pages["markup"])
+test.expect(run.status == 0, "report of a name with markup", run)
+
 browser = Browser(found)
 try:
+    page = Page(browser, "markup")
+    page.expect(page.run("document.getElementById('title').textContent") == HOSTILE
+                and page.run("document.title").startswith(HOSTILE), "the name as it is",
+                page.run("document.title"))
+    page.expect(page.run("document.scripts.length") == 2 and page.run(
+        "document.querySelectorAll('.op').length") > 5, "the page is there")
+    page.close()
+    del pages["markup"]
     for name in pages:
         page = Page(browser, name)
         least = check_colours(page)

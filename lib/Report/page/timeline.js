@@ -162,7 +162,10 @@ function drawAxis() {
   const step = steps.find((size) => end / size <= most) || end;
   const ticks = [];
   for (let at = 0; at <= end * 1.0001; at += step)
-    ticks.push(h('span', {left: `${(100 * at) / end}%`}, at ? time(at) : '0'));
+    ticks.push(
+        h('span',
+          {className: at > 0.97 * end && 'end', left: `${(100 * at) / end}%`},
+          at ? time(at) : '0'));
   fill('axis', ticks);
 }
 
