@@ -36,9 +36,10 @@ struct Tap {
 /// Steps of a run that ran as the same kernel, on each rank once.
 struct KernelUse {
   std::string step;   ///< kinds: "reduce_scatter+add+norm+all_gather"
-  std::string kernel; ///< of the catalogue; empty: the cpu's, or the body's
+  /// Of the catalogue, or the device's own; empty: the cpu's, or the body's.
+  std::string kernel;
   std::string
-      reason; ///< why there is no kernel; empty where none is looked for
+      reason; ///< why it is none of the catalogue; empty: none is looked for
   std::int64_t steps = 0;
 };
 

@@ -36,7 +36,8 @@ bool Run::printKernels() {
     bool isFused =
         use["step"].get<std::string>().find('+') != std::string::npos;
     table.add({std::to_string(use["steps"].get<int64_t>()), use["step"],
-               !kernel.empty() ? kernel
+               !kernel.empty()
+                   ? kernel + (reason.empty() ? "" : ": " + reason)
                : reason.empty()
                    ? "the engine's own, on the cpu"
                    : (isFused ? "its pieces: " : "on the cpu: ") + reason});

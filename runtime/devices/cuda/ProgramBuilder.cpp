@@ -144,7 +144,8 @@ std::string ProgramBuilder::kernelsFrom(std::size_t command) const {
   std::string text;
   for (const std::string &name : names)
     text += (text.empty() ? "" : "+") + name;
-  return text;
+  // A step without rows on any rank.
+  return text.empty() ? "nothing" : text;
 }
 
 Address ProgramBuilder::scratch(const RankView &rank, std::size_t bytes) {

@@ -261,9 +261,12 @@ layline_status layline_output_read_rows(layline_engine *engine, const char *id,
 
 /* What the steps of the last run ran as, where a device has several ways: a JSON
  * list of {"step": kinds, "kernel": name, "reason": text, "steps": number}, of a
- * rank. An empty kernel is the cpu's, or of a fused step its body's, whose steps
- * are listed too; the reason says why, and is empty where the step is the
- * engine's own. "[]" of the device "cpu". */
+ * rank. The kernel is one of the catalogue (docs/kernels.md), "row_collective
+ * bf16 x8 owed->everyone rms", or what device cuda does a step by without one,
+ * "layline_norm", "nccl+layline_move", "cublasLt". An empty one is the cpu's, or
+ * of a fused step its body's, whose steps are listed too. The reason says why it
+ * is none of the catalogue, and is empty where none is looked for. "[]" of the
+ * device "cpu". */
 layline_status layline_run_kernels(const layline_engine *engine,
                                    const char **json);
 

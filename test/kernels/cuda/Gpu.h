@@ -11,6 +11,8 @@ namespace layline::test {
 class Gpu {
 public:
   virtual ~Gpu() = default;
+  /// Kernels run on the emulator: slowly, and rounding as the host does.
+  virtual bool isEmulated() const { return false; }
   /// What was acquired and not given back, as far as anybody counts.
   virtual int liveCount() const { return 0; }
   /// What the emulator found wrong, "" if nothing.

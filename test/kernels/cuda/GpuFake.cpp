@@ -14,6 +14,7 @@ FakeCards describe(int cards, unsigned seed) {
 class EmulatedGpu final : public Gpu {
 public:
   EmulatedGpu(int cards, unsigned seed) : gpu_(describe(cards, seed)) {}
+  bool isEmulated() const override { return true; }
   int liveCount() const override { return gpu_.liveCount(); }
   std::string fault() const override { return gpu_.emulatorError(); }
 
