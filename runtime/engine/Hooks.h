@@ -5,6 +5,7 @@
 
 #include "layline/hooks.h"
 #include "plan/Error.h"
+#include "plan/Plan.h"
 
 #include <array>
 #include <cstddef>
@@ -35,6 +36,21 @@ struct Hooks {
 /// Room for the text of a callback that fails.
 using HookMessage = std::array<char, 512>;
 
+/// Who asks. The step, and room for the message, must outlive the call.
+inline layline_call callOf(const Step &step, std::int64_t rank, void *stream,
+                           HookMessage &message) {
+  layline_call call = {};
+  call.size = sizeof(call);
+  call.step = step.id.c_str();
+  call.kind = step.info().name;
+  call.place = step.place.c_str();
+  call.rank = rank;
+  call.stream = stream;
+  call.message = message.data();
+  call.message_bytes = message.size();
+  return call;
+}
+
 /// Fails for what a callback returned; `what` says whose it is.
 [[noreturn]] inline void failHook(layline_status status,
                                   const HookMessage &message,
@@ -49,6 +65,16 @@ using HookMessage = std::array<char, 512>;
                              layline_status_name(status), ")")
        : isKnown    ? text
                  : concat(text, " (returns ", static_cast<int>(status), ")"));
+}
+
+/// Whether the engine did it; fails where it could not.
+inline bool isDone(layline_status status, const HookMessage &message,
+                   const char *what) {
+  if (status == LAYLINE_DECLINED)
+    return false;
+  if (status != LAYLINE_OK)
+    failHook(status, message, what);
+  return true;
 }
 
 } // namespace layline::runtime

@@ -15,28 +15,11 @@ template <typename T>
 layline_call callOf(const RankContext<T> &context, const Step &step,
                     HookMessage &message) {
   const Hooks &hooks = *context.run->hooks;
-  layline_call call = {};
-  call.size = sizeof(call);
-  call.step = step.id.c_str();
-  call.kind = step.info().name;
-  call.place = step.place.c_str();
-  call.rank = context.rank;
-  if (!hooks.streams.empty())
-    call.stream = hooks.streams[static_cast<std::size_t>(context.rank)]
-                               [static_cast<std::size_t>(step.stream)];
-  call.message = message.data();
-  call.message_bytes = message.size();
-  return call;
-}
-
-/// Whether the engine did it.
-bool isDone(layline_status status, const HookMessage &message,
-            const char *what) {
-  if (status == LAYLINE_DECLINED)
-    return false;
-  if (status != LAYLINE_OK)
-    failHook(status, message, what);
-  return true;
+  void *stream = hooks.streams.empty()
+                     ? nullptr
+                     : hooks.streams[static_cast<std::size_t>(context.rank)]
+                                    [static_cast<std::size_t>(step.stream)];
+  return runtime::callOf(step, context.rank, stream, message);
 }
 
 template <typename T>

@@ -80,6 +80,8 @@ private:
   void enqueue(Program &program, std::size_t card);
   void enqueueAll(Program &program);
   void enqueue(const Program &program, const Command &command);
+  bool multiplyByEngine(const Command &command, Stream stream) const;
+  void addTimes(const Program &program);
   void poison(const Variant &variant);
   void checkFaults(const Program &program);
 
@@ -106,6 +108,9 @@ private:
   std::vector<DeviceMemory> faults_;    ///< by card
   std::vector<CardStreams> streams_;    ///< by card
   EngineStreams engineStreams_;
+  Trace *trace_ = nullptr;       ///< of this run
+  std::vector<StepTimes> times_; ///< by card
+  std::int64_t traceBegin_ = 0;  ///< of this run, in the trace's time
   std::vector<std::unique_ptr<Gemm>> gemm_; ///< by card
   TapList taps_;
   const Program *ran_ = nullptr; ///< last

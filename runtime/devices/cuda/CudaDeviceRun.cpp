@@ -188,17 +188,26 @@ void CudaDevice::addTaps(ProgramBuilder &builder, Program &program,
 
 /// What an engine may bring to other devices and this one would pass over.
 void CudaDevice::refuseHooks(const RunRequest &request) const {
-  const char *what = nullptr;
-  if (const Hooks *hooks = options_.hooks) {
-    if (hooks->gemm)
-      what = "an engine's own products";
-    else if (hooks->attention)
-      what = "an engine's own attention";
+  const Hooks *hooks = options_.hooks;
+  if (!hooks)
+    return;
+  if (hooks->attention)
+    fail(LAYLINE_REFUSED_FEATURE,
+         "device 'cuda' does not have an engine's own attention yet");
+  if (!hooks->gemm)
+    return;
+  auto refuse = [](const Step &step) {
+    if (step.kind == StepKind::Experts)
+      fail(LAYLINE_REFUSED_FEATURE, "step '", step.id, "' (", step.info().name,
+           step.place.empty() ? "" : ", ", step.place,
+           "): device 'cuda' asks an engine for products of linear steps, not "
+           "for those of experts");
+  };
+  for (const Step &step : request.variant->steps) {
+    refuse(step);
+    for (const Step &inner : step.body)
+      refuse(inner);
   }
-  if (request.trace)
-    what = "a trace";
-  if (what)
-    fail(LAYLINE_REFUSED_FEATURE, "device 'cuda' does not have ", what, " yet");
 }
 
 void CudaDevice::run(const RunRequest &request) {
@@ -220,6 +229,9 @@ void CudaDevice::run(const RunRequest &request) {
         std::memcpy(program.staging[c].data(), bytes.data(), bytes.size());
     }
     program.groups = builder.takeCommands();
+    trace_ = request.trace;
+    if (trace_)
+      trace_->beginRun(*request.variant, request.tokens, request.past);
     engineStreams_.beginRun(streams_);
     upload(program);
     if (options_.poison)
@@ -232,6 +244,8 @@ void CudaDevice::run(const RunRequest &request) {
             "cuStreamSynchronize", "a run on " + cards_[c]->name());
     }
     checkFaults(program);
+    if (trace_)
+      addTimes(program);
     ran_ = &program;
   } catch (...) {
     // Part of the run may be on its way, and reads what the next one writes.
@@ -294,8 +308,9 @@ void CudaDevice::planProducts(const Program &program) {
         gemm_[command.card]->plan(command.product);
 }
 
-/// One graph a card. NCCL's calls of several cards must be made together, so
-/// that runs with them are enqueued call by call.
+/// One graph a card. NCCL's calls of several cards must be made together, an
+/// engine's function is asked in every run, and steps of a graph have no times:
+/// such runs are enqueued call by call.
 void CudaDevice::enqueueAll(Program &program) {
   program.usesNccl = false;
   for (const CommandGroup &group : program.groups)
@@ -304,9 +319,17 @@ void CudaDevice::enqueueAll(Program &program) {
   planProducts(program);
   for (std::size_t c = 0; c < cards_.size(); ++c)
     streams_[c].reserveEvents(*cards_[c], program.variant->events.size());
-  if (program.usesNccl) {
+  if (program.usesNccl || trace_ || (options_.hooks && options_.hooks->gemm)) {
+    if (trace_) {
+      times_.resize(cards_.size());
+      for (std::size_t c = 0; c < cards_.size(); ++c)
+        times_[c].reserve(*cards_[c], program.groups.size());
+      traceBegin_ = trace_->nanoseconds();
+    }
     for (std::size_t c = 0; c < cards_.size(); ++c) {
       cards_[c]->use();
+      if (trace_)
+        times_[c].begin(streams_[c].get(0));
       streams_[c].fork();
     }
     enqueue(program, kAllCards);
@@ -334,7 +357,8 @@ void CudaDevice::enqueue(Program &program, std::size_t only) {
         call(c);
       }
   };
-  for (const CommandGroup &group : program.groups) {
+  for (std::size_t number = 0; number < program.groups.size(); ++number) {
+    const CommandGroup &group = program.groups[number];
     const Step &step = *group.step;
     auto stream = static_cast<std::size_t>(step.stream);
     eachCard([&](std::size_t c) {
@@ -344,6 +368,10 @@ void CudaDevice::enqueue(Program &program, std::size_t only) {
                   streams_[c].event(static_cast<std::size_t>(event)), 0),
               "cuStreamWaitEvent", "step '" + step.id + "'");
     });
+    if (trace_)
+      eachCard([&](std::size_t c) {
+        times_[c].beginStep(number, streams_[c].get(stream));
+      });
     bool isInNccl = false;
     for (const Command &command : group.commands) {
       if (only != kAllCards && command.card != only)
@@ -359,6 +387,10 @@ void CudaDevice::enqueue(Program &program, std::size_t only) {
     }
     if (isInNccl)
       checkNccl(nccl().groupEnd(), "ncclGroupEnd", "step '" + step.id + "'");
+    if (trace_)
+      eachCard([&](std::size_t c) {
+        times_[c].endStep(number, streams_[c].get(stream));
+      });
     eachCard([&](std::size_t c) {
       for (int event : step.signals)
         check(driver().eventRecord(
@@ -380,6 +412,8 @@ void CudaDevice::enqueue(const Program &program, const Command &command) {
            stream);
     return;
   case Command::Kind::Product:
+    if (multiplyByEngine(command, stream))
+      return;
     gemm_[command.card]->run(command.product, command.input, command.weight,
                              command.output, stream, command.stream);
     return;
@@ -392,6 +426,64 @@ void CudaDevice::enqueue(const Program &program, const Command &command) {
     command.nccl(stream);
     return;
   }
+}
+
+static layline_dtype dtypeOf(BlasType type) {
+  return type == BlasType::F16    ? LAYLINE_F16
+         : type == BlasType::BF16 ? LAYLINE_BF16
+                                  : LAYLINE_F32;
+}
+
+/// False where the engine has no function, or declines.
+bool CudaDevice::multiplyByEngine(const Command &command, Stream stream) const {
+  const Hooks *hooks = options_.hooks;
+  const Product &product = command.product;
+  // cuBLASLt knows what to do without rows; engines need not.
+  if (!hooks || !hooks->gemm || product.rows == 0 || product.in == 0 ||
+      product.out == 0)
+    return false;
+  const Step &step = *command.step;
+  HookMessage message = {};
+  layline_call call = callOf(step, command.rank, stream, message);
+  layline_gemm_call gemm = {};
+  gemm.size = sizeof(gemm);
+  gemm.call = &call;
+  gemm.m = product.rows;
+  gemm.n = product.out;
+  gemm.k = product.in;
+  gemm.a_dtype = gemm.b_dtype = runtime::cuda::dtypeOf(product.inputType);
+  gemm.c_dtype = runtime::cuda::dtypeOf(product.outputType);
+  gemm.a = reinterpret_cast<const void *>(command.input);
+  gemm.lda = product.in;
+  gemm.b = reinterpret_cast<const void *>(command.weight);
+  gemm.ldb = product.in;
+  gemm.transpose_b = 1;
+  gemm.c = reinterpret_cast<void *>(command.output);
+  gemm.ldc = product.out;
+  gemm.alpha = 1;
+  gemm.weight = plan_.weights[step.arg("weight").index].key.c_str();
+  gemm.expert = -1;
+  try {
+    return isDone(hooks->gemm(hooks->gemmUser, &gemm), message,
+                  "the engine's GEMM function");
+  } catch (const Error &error) {
+    fail(error.status(), "step '", step.id, "' (", step.info().name,
+         step.name().empty() ? "" : ", ", step.name(), ") on rank ",
+         command.rank, ": ", error.what());
+  }
+}
+
+/// A card's launches are for all its ranks: they share the times.
+void CudaDevice::addTimes(const Program &program) {
+  for (std::size_t g = 0; g < program.groups.size(); ++g)
+    for (std::size_t c = 0; c < cards_.size(); ++c) {
+      cards_[c]->use();
+      auto [begin, end] = times_[c].ofStep(g);
+      for (const RankView &rank : ranks_)
+        if (rank.cardNumber == c)
+          trace_->add(rank.rank, *program.groups[g].step, traceBegin_ + begin,
+                      traceBegin_ + end);
+    }
 }
 
 /// What kernels wrote down that cannot go on; the run has ended on all cards.

@@ -4,6 +4,29 @@
 
 namespace layline::runtime::cuda {
 
+void StepTimes::reserve(const Card &card, std::size_t groups) {
+  while (events_.size() < 1 + 2 * groups)
+    events_.emplace_back(card, /*isTimed=*/true);
+}
+
+void StepTimes::record(std::size_t number, Stream stream) const {
+  check(driver().eventRecord(events_[number].get(), stream), "cuEventRecord",
+        "trace of a run");
+}
+
+std::int64_t StepTimes::elapsed(std::size_t number) const {
+  float milliseconds = 0;
+  check(driver().eventElapsed(&milliseconds, events_[0].get(),
+                              events_[number].get()),
+        "cuEventElapsedTime", "trace of a run");
+  return static_cast<std::int64_t>(double(milliseconds) * 1e6);
+}
+
+std::pair<std::int64_t, std::int64_t>
+StepTimes::ofStep(std::size_t group) const {
+  return {elapsed(1 + 2 * group), elapsed(2 + 2 * group)};
+}
+
 CardStreams::CardStreams(const Card &card, std::size_t streams) {
   for (std::size_t s = 0; s < streams; ++s) {
     streams_.emplace_back(card);

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace layline::runtime::cuda {
@@ -30,6 +31,8 @@ struct Command {
   std::size_t parameters = 0;
   // Product
   Product product;
+  const Step *step = nullptr; ///< whose product it is
+  std::int64_t rank = 0;
   // Product: operands. Copy: source in `input`, target in `output`.
   Address input = 0, weight = 0, output = 0;
   std::size_t bytes = 0;
@@ -42,6 +45,28 @@ struct Command {
 struct CommandGroup {
   const Step *step = nullptr; ///< top-level
   std::vector<Command> commands;
+};
+
+/// When the steps of a run began and ended on a card, by timed events.
+class StepTimes {
+public:
+  /// Events that are enough for `groups`.
+  void reserve(const Card &card, std::size_t groups);
+  void begin(Stream stream) const { record(0, stream); }
+  void beginStep(std::size_t group, Stream stream) const {
+    record(1 + 2 * group, stream);
+  }
+  void endStep(std::size_t group, Stream stream) const {
+    record(2 + 2 * group, stream);
+  }
+  /// Nanoseconds behind begin(), of a run that has ended.
+  std::pair<std::int64_t, std::int64_t> ofStep(std::size_t group) const;
+
+private:
+  void record(std::size_t number, Stream stream) const;
+  std::int64_t elapsed(std::size_t number) const;
+
+  std::vector<OwnedEvent> events_;
 };
 
 /// Streams and events of the cards, in the plan's numbers.

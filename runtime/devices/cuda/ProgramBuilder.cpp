@@ -95,10 +95,13 @@ void ProgramBuilder::addLaunch(std::size_t card, const CardLaunch &launch,
     checkResidency(of, command.kernel, kFreeBlocks);
 }
 
-void ProgramBuilder::product(const RankView &rank, const Product &product,
-                             Address input, Address weight, Address output) {
+void ProgramBuilder::product(const RankView &rank, const Step &step,
+                             const Product &product, Address input,
+                             Address weight, Address output) {
   Command &command = add(rank.cardNumber, Command::Kind::Product);
   command.product = product;
+  command.step = &step;
+  command.rank = rank.rank;
   command.input = input;
   command.weight = weight;
   command.output = output;

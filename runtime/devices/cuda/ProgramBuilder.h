@@ -89,8 +89,8 @@ public:
     addLaunch(card, launch, at, ranks.size());
   }
   /// The product of one rank.
-  void product(const RankView &rank, const Product &product, Address input,
-               Address weight, Address output);
+  void product(const RankView &rank, const Step &step, const Product &product,
+               Address input, Address weight, Address output);
   /// Bytes of one card's memory to another place of it.
   void copy(const RankView &rank, Address from, Address to, std::size_t bytes);
   /// Work of NCCL, of one rank's stream.

@@ -78,7 +78,8 @@ void addLinear(ProgramBuilder &builder, const Step &step) {
     Numbers to = rank.numbers(output);
     product.inputType = blasType(from.type);
     product.outputType = blasType(to.type);
-    builder.product(rank, product, at(from), at(rank.numbers(weight)), at(to));
+    builder.product(rank, step, product, at(from), at(rank.numbers(weight)),
+                    at(to));
   }
   const Operand *bias = step.find("bias");
   if (!bias)

@@ -37,7 +37,10 @@ typedef struct layline_call {
   const char *kind;  /* "linear", "experts", "attention" */
   const char *place; /* in the model: "layer.0.o_proj", "" if it has none */
   int64_t rank;
-  void *stream; /* layline_stream_set; null if none was set */
+  /* layline_stream_set; null if none was set. On device cuda the device's own
+   * stream of the step, on the rank's card: work is put into it, and need not be
+   * complete when the callback returns. */
+  void *stream;
   char *message;
   size_t message_bytes;
 } layline_call;
@@ -69,7 +72,10 @@ typedef struct layline_gemm_call {
   int64_t expert;
 } layline_gemm_call;
 
-/* Products of `linear` and `experts` steps. May decline. */
+/* Products of `linear` and `experts` steps. May decline. On device cuda of
+ * `linear` steps only, a plan with `experts` is refused; pointers are of the
+ * rank's card, types F32, F16 or BF16 as the values are kept, the thread is that
+ * of layline_run. */
 typedef layline_status (*layline_gemm_function)(void *user,
                                                 const layline_gemm_call *gemm);
 layline_status layline_gemm_set(layline_engine *engine,

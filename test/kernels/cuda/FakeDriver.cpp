@@ -378,10 +378,11 @@ struct FakeCalls {
       });
       return kSuccess;
     };
-    d.eventCreate = [](Event *event, unsigned) {
+    d.eventCreate = [](Event *event, unsigned flags) {
       LAYLINE_ENTER("cuEventCreate");
       *event = newHandle<Event>(g);
-      g.events_[*event] = {-1, g.currentCard_};
+      g.events_[*event] = {-1, g.currentCard_,
+                           (flags & kEventDisableTiming) == 0};
       g.acquired("event");
       return kSuccess;
     };
@@ -399,6 +400,11 @@ struct FakeCalls {
       FakeGpu *of = &g;
       g.submit(stream, [of, stream, event] {
         FakeGpu::StreamState state = of->streams_.at(stream);
+        if (of->events_.at(event).isTimed)
+          of->machine_.launch(
+              state.card, {"event", {1}, {1}},
+              [of, event] { of->events_.at(event).time = ++of->clock_; },
+              state.number);
         of->events_.at(event).emulated =
             of->machine_.recordEvent(state.card, state.number);
       });
@@ -408,9 +414,13 @@ struct FakeCalls {
       LAYLINE_ENTER("cuEventSynchronize");
       return g.synchronize();
     };
-    d.eventElapsed = [](float *milliseconds, Event, Event) {
+    d.eventElapsed = [](float *milliseconds, Event from, Event to) {
       LAYLINE_ENTER("cuEventElapsedTime");
-      *milliseconds = 1;
+      const FakeGpu::EventState &begin = g.events_.at(from),
+                                &end = g.events_.at(to);
+      if (!begin.isTimed || !end.isTimed)
+        return Result(400); // CUDA_ERROR_INVALID_HANDLE
+      *milliseconds = static_cast<float>(end.time - begin.time);
       return kSuccess;
     };
   }

@@ -103,6 +103,8 @@ private:
   };
   struct EventState {
     int emulated = -1, card = 0;
+    bool isTimed = false;
+    std::int64_t time = 0; ///< when it was done, in events
   };
   struct Mapping {
     std::size_t bytes = 0;
@@ -163,6 +165,7 @@ private:
   std::uint64_t nextHandle_ = 1;
   std::map<Stream, StreamState> streams_;
   std::map<Event, EventState> events_;
+  std::int64_t clock_ = 0;
   std::map<KernelFunction, std::string> functions_;
   std::vector<int> streamsOfCard_;
   std::vector<Work> *captured_ = nullptr;

@@ -58,11 +58,8 @@ TEST_CASE("device cuda does, or refuses with the reason", "[hooks]") {
   const std::map<std::string, std::string> refused = {
       {"options.precision",
        "device 'cuda' computes in float32; precision f64 is the cpu's"},
-      {"layline_gemm_set",
-       "device 'cuda' does not have an engine's own products yet"},
       {"layline_attention_set",
        "device 'cuda' does not have an engine's own attention yet"},
-      {"layline_trace_begin", "device 'cuda' does not have a trace yet"},
       {"layline_allocator_set",
        "device 'cuda' has memory of cards only; an "
        "engine's allocator is for devices of the host"},
