@@ -38,12 +38,16 @@ void RowLaunch::place(DeviceMemory &memory) {
   at_.innerWeight = put("inner weight", weight(work.innerWeight), 1);
   at_.weight = put("weight", weight(work.weight), 1);
   at_.normBias = put("norm bias", weight(work.normBias), 1);
-  at_.gate = put("gate", address(work.gate), kept);
-  // Every rank may have all rows of the residual, the kernel take its own.
-  const float *residual = address(work.residual);
-  if (residual && work.isAllReduce() && kept != plan.problem.tokens)
-    residual += plan.own(member_).begin * width;
-  at_.residual = put("residual", residual, kept);
+  // Every rank may have all rows of what goes with them, the kernel take its
+  // own.
+  const std::int64_t skipped = work.isAllReduce() && kept != plan.problem.tokens
+                                   ? plan.own(member_).begin * width
+                                   : 0;
+  auto putKept = [&](const char *name, const Operand *operand) -> void * {
+    return operand ? put(name, address(operand) + skipped, kept) : nullptr;
+  };
+  at_.gate = putKept("gate", work.gate);
+  at_.residual = putKept("residual", work.residual);
   if (plan.problem.wantsValues) {
     at_.values = make("values", out, type_, width, isShared);
     values_ = make("consumed values", out, type_, width, false);
