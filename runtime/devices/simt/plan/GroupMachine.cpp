@@ -34,7 +34,8 @@ const char *nameOf(kernels::FlagKind kind) {
 GroupMachine::GroupMachine(const simt::Options &options,
                            const kernels::WorkspaceNeed &need,
                            kernels::DType dtype)
-    : need_(need), layout_(planned(need)), machine_(need.ranks, options) {
+    : need_(need), layout_(planned(need)), machine_(need.ranks, options),
+      offered_(static_cast<std::size_t>(need.ranks)) {
   auto bytes = static_cast<std::size_t>(layout_.symmetricBytes),
        ownBytes = static_cast<std::size_t>(layout_.ownBytes);
   // Waits have no limit: where nobody can go on the emulator says who waits for
@@ -89,6 +90,23 @@ void GroupMachine::checkWaits(const std::string &kernel) {
                         " of ", late.flag, ": found epoch ", late.seen,
                         ", expected ", late.epoch));
   }
+}
+
+void GroupMachine::offer(int member, std::shared_ptr<MemberLaunch> launch) {
+  std::lock_guard<std::mutex> lock(offering_);
+  offered_[static_cast<std::size_t>(member)] = std::move(launch);
+}
+
+bool GroupMachine::run() {
+  std::vector<std::shared_ptr<MemberLaunch>> launches;
+  {
+    std::lock_guard<std::mutex> lock(offering_);
+    launches = offered_;
+  }
+  std::vector<MemberLaunch *> members;
+  for (const std::shared_ptr<MemberLaunch> &launch : launches)
+    members.push_back(launch.get());
+  return run(members);
 }
 
 bool GroupMachine::run(const std::vector<MemberLaunch *> &members) {

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -56,9 +58,13 @@ public:
   const std::string &failure() const { return failure_; }
   std::int64_t failedMember() const { return failedMember_; }
 
-  /// Launches on all ranks, by member, and waits; false where that fails. Of
-  /// several threads one at a time.
-  bool run(const std::vector<MemberLaunch *> &members);
+  /// A member's launch, before the members meet. It is kept until the next one
+  /// of the member: a rank that fails while it waits for the others takes
+  /// nothing away that the machine still works on.
+  void offer(int member, std::shared_ptr<MemberLaunch> launch);
+  /// Launches on all ranks what was offered, and waits; false where that fails.
+  /// Of several threads one at a time; all members have offered theirs.
+  bool run();
 
   // For MemberLaunch::launch.
   const WorkspaceAddresses &workspace(int member) const {
@@ -79,6 +85,7 @@ public:
   }
 
 private:
+  bool run(const std::vector<MemberLaunch *> &members);
   void append(int member, const std::string &name,
               const kernels::LaunchShape &shape, std::uint32_t gridY,
               std::function<void()> body);
@@ -91,6 +98,8 @@ private:
   std::vector<DeviceMemory> memory_; ///< by member
   simt::Machine machine_;
   std::vector<WorkspaceAddresses> workspaces_; ///< by member
+  std::mutex offering_;
+  std::vector<std::shared_ptr<MemberLaunch>> offered_; ///< by member
   std::string failure_;
   std::int64_t failedMember_ = 0;
 };

@@ -110,12 +110,13 @@ void KernelLauncher::runExperts(RankContext<float> &rank,
   sort.family = kernels::Family::SortByExpert;
   sort.dtype = kernels::Variant().dtype;
   permute.family = kernels::Family::PermuteRows;
-  ExpertLaunch launch(rank, plan, kernelOf(sort), kernelOf(permute),
-                      kernelOf(plan.variant));
+  auto launch = std::make_shared<ExpertLaunch>(
+      rank, plan, kernelOf(sort), kernelOf(permute), kernelOf(plan.variant));
+  machine.offer(0, launch);
   for (int phase = 0; phase < 2; ++phase) {
     if (phase == 1)
-      launch.multiply();
-    if (!machine.run({&launch}))
+      launch->multiply();
+    if (!machine.run())
       fail(LAYLINE_RUN_FAILURE, machine.failure());
   }
 }
@@ -133,22 +134,20 @@ bool KernelLauncher::run(RankContext<float> &rank, const Step &step) {
     runExperts(rank, *plan, machine);
     return true;
   }
-  std::unique_ptr<MemberLaunch> launch = launchOf(rank, *plan);
+  std::shared_ptr<MemberLaunch> launch = launchOf(rank, *plan);
   if (plan->variant.ranks == 1) {
-    if (!machine.run({launch.get()}))
+    machine.offer(0, std::move(launch));
+    if (!machine.run())
       fail(LAYLINE_RUN_FAILURE, machine.failure());
     return true;
   }
   // The first member's thread is the host of all of them.
   Communicator &group = *rank.communicators[plan->group];
-  MemberLaunch *own = launch.get();
-  group.show(&own, [](std::int64_t, std::int64_t) { return allOf(1); });
-  if (group.member() == 0) {
-    std::vector<MemberLaunch *> members;
-    for (std::int64_t m = 0; m < group.size(); ++m)
-      members.push_back(*group.shown<MemberLaunch *>(m));
-    machine.run(members);
-  }
+  machine.offer(static_cast<int>(group.member()), std::move(launch));
+  const std::int64_t here = group.member();
+  group.show(&here, [](std::int64_t, std::int64_t) { return allOf(1); });
+  if (group.member() == 0)
+    machine.run();
   group.release();
   if (!machine.hasFailed())
     return true;
