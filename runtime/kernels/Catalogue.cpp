@@ -137,8 +137,8 @@ LaunchShape shapeOf(const Variant &variant, const Problem &problem,
   std::int64_t vectors = variant.family == Family::GatherRows
                              ? (problem.width + 15) / 16
                              : problem.width * bytesOf(variant.dtype) / 16;
-  shape.block = static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>((vectors + 31) / 32 * 32, 32, kMaxThreads));
+  shape.block = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+      (vectors + 31) / 32 * 32, 32, maxThreads(variant.family)));
   // A mailbox is for the rows of every rank, a collective for its own.
   std::int64_t rows = variant.family == Family::OneShot
                           ? problem.tokens

@@ -55,6 +55,13 @@ struct Variant {
 
 /// Largest block, and vectors of a thread: rows up to their product are taken.
 constexpr int kMaxThreads = 512;
+/// Largest block of kernels that keep no row in registers.
+constexpr int kCopyThreads = 256;
+constexpr int maxThreads(Family family) {
+  return family == Family::RowCollective || family == Family::OneShot
+             ? kMaxThreads
+             : kCopyThreads;
+}
 constexpr int vectorsPerThread(DType dtype) {
   return dtype == DType::F32 ? 8 : 4; // 32 floats in registers either way
 }
@@ -100,8 +107,8 @@ struct LaunchShape {
            cooperative == other.cooperative;
   }
 };
-/// `residentBlocks`: that fit on the device together at kMaxThreads, after the
-/// margin that is left to others.
+/// `residentBlocks`: that fit on the device together at maxThreads(), after the
+/// margin that is left to others. Of kernels of rows and gather_rows.
 LaunchShape shapeOf(const Variant &variant, const Problem &problem,
                     std::uint32_t residentBlocks);
 

@@ -22,8 +22,6 @@ template <> inline constexpr DType kDType<bf16> = DType::BF16;
 template <> inline constexpr DType kDType<f16> = DType::F16;
 template <typename T>
 constexpr int kVectorsPerThread = vectorsPerThread(kDType<T>);
-/// Threads of kernels that keep no row in registers.
-constexpr int kCopyThreads = 256;
 
 template <typename Function>
 void addKernel(KernelList &list, const Variant &variant, Function *function) {

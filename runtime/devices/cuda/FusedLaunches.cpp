@@ -69,7 +69,8 @@ KernelFunction FusedLaunches::find(const kernels::Variant &variant,
                                    std::size_t card) const {
   std::string error;
   bool isOfRows = variant.family == kernels::Family::RowCollective ||
-                  variant.family == kernels::Family::OneShot;
+                  variant.family == kernels::Family::OneShot ||
+                  variant.family == kernels::Family::GatherRows;
   const kernels::FusedKernel *kernel =
       isOfRows && variant.scales == kernels::ScaleKind::None
           ? kernels::findFusedKernel(variant, error)
@@ -84,8 +85,9 @@ std::int64_t
 FusedLaunches::residentBlocks(const kernels::Variant &variant) const {
   std::int64_t least = std::numeric_limits<std::int32_t>::max();
   for (std::size_t c = 0; c < cards_.size(); ++c)
-    least = std::min(least, cards_[c]->residentBlocks(find(variant, c),
-                                                      kernels::kMaxThreads, 0));
+    least = std::min(
+        least, cards_[c]->residentBlocks(
+                   find(variant, c), kernels::maxThreads(variant.family), 0));
   return (least - kernels::kResidencyMargin) / ranksOnCard_ / waitingStreams_;
 }
 
@@ -164,7 +166,15 @@ std::string FusedLaunches::refusal(const RankView &rank, const Step &step,
     if (!operand)
       continue;
     Numbers numbers = rank.numbers(*operand);
-    if (numbers.type != numberType(planned.variant.dtype))
+    if (planned.variant.family == kernels::Family::GatherRows) {
+      // Inside a fused step that runs step by step numbers are float32.
+      std::int64_t bytes = isInteger(operand->dtype)
+                               ? std::int64_t(sizeof(std::int64_t))
+                               : local::numberBytes(numbers.type);
+      if (bytes != planned.elementBytes)
+        return concat("a value is kept in ", bytes,
+                      " bytes where the kernel takes ", planned.elementBytes);
+    } else if (numbers.type != numberType(planned.variant.dtype))
       return concat("a value is kept in ", nameOf(numbers.type),
                     " where the kernel takes ",
                     nameOf(numberType(planned.variant.dtype)));
@@ -325,18 +335,34 @@ void FusedLaunches::addGroup(ProgramBuilder &builder, std::size_t card,
           });
       return;
     }
+  auto membersOf = [&](const RankView &rank) {
+    const LaunchPlan &its = planOf(rank.rank);
+    std::vector<RowAddresses> members;
+    if (P == 1)
+      members.push_back(addressesOf(rank, its));
+    else
+      for (std::int64_t member :
+           rank.instances[static_cast<std::size_t>(its.work.group)]->ranks)
+        members.push_back(addressesOf(ranks_[static_cast<std::size_t>(member)],
+                                      planOf(member)));
+    return members;
+  };
+  if constexpr (P > 1)
+    if (first.variant.family == kernels::Family::GatherRows) {
+      builder.launch<kernels::GatherParams<P>>(
+          card, ranks, launch, [&](const RankView &rank, auto &p) {
+            const LaunchPlan &its = planOf(rank.rank);
+            p = gatherParamsOf<P>(
+                its, membersOf(rank), workspaceOf(rank),
+                static_cast<std::int64_t>(memberOf(rank, its)));
+            p.peers.watch = watchOf(rank);
+          });
+      return;
+    }
   builder.launch<kernels::RowParams<P>>(
       card, ranks, launch, [&](const RankView &rank, auto &p) {
         const LaunchPlan &its = planOf(rank.rank);
-        std::vector<RowAddresses> members;
-        if (P == 1)
-          members.push_back(addressesOf(rank, its));
-        else
-          for (std::int64_t member :
-               rank.instances[static_cast<std::size_t>(its.work.group)]->ranks)
-            members.push_back(addressesOf(
-                ranks_[static_cast<std::size_t>(member)], planOf(member)));
-        p = rowParamsOf<P>(its, members, workspaceOf(rank),
+        p = rowParamsOf<P>(its, membersOf(rank), workspaceOf(rank),
                            static_cast<std::int64_t>(memberOf(rank, its)));
         p.peers.watch = watchOf(rank);
       });

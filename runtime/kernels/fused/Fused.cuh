@@ -18,9 +18,6 @@ template <> struct NumberOf<DType::BF16> { using type = bf16; };
 template <DType kType> using Number = typename NumberOf<kType>::type;
 template <DType kType> constexpr int kVectorsOf = vectorsPerThread(kType);
 
-/// Threads of kernels that keep no row in registers.
-constexpr int kCopyThreads = 256;
-
 } // namespace layline::kernels
 
 /// No store of a kernel changes its parameters, and it reads them again rather

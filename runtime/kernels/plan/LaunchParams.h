@@ -110,6 +110,22 @@ rowParamsOf(const LaunchPlan &planned, const std::vector<RowAddresses> &members,
   return params;
 }
 
+/// Of Family::GatherRows with P ranks, as rowParamsOf().
+template <int P>
+kernels::GatherParams<P>
+gatherParamsOf(const LaunchPlan &planned,
+               const std::vector<RowAddresses> &members,
+               const WorkspaceAddresses &workspace, std::int64_t member) {
+  kernels::GatherParams<P> params{};
+  params.peers = peerFlagsOf<P>(workspace, member);
+  params.rows = members[static_cast<std::size_t>(member)].rows;
+  params.tokens = planned.problem.tokens;
+  params.rowBytes = planned.problem.width;
+  for (std::size_t peer = 0; peer < P; ++peer)
+    params.out[peer] = members[peer].values;
+  return params;
+}
+
 /// Of Family::OneShot with P ranks.
 template <int P>
 kernels::OneShotParams<P>

@@ -12,6 +12,13 @@ kernels::DType dtypeOf(layline_precision precision) {
                                              : kernels::DType::F32;
 }
 
+std::int64_t keptBytes(const RankRun &rank, DType dtype) {
+  if (isInteger(dtype))
+    return sizeof(std::int64_t);
+  return rank.precision == LAYLINE_PRECISION_BF16 ? dtypeBytes(dtype)
+                                                  : sizeof(float);
+}
+
 std::string elementType(const RankRun &rank, DType dtype,
                         kernels::DType &type) {
   if (isInteger(dtype) || isQuantized(dtype))

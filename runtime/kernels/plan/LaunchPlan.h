@@ -41,7 +41,7 @@ struct RankRun {
 struct KernelSet {
   /// Whether it has the kernel.
   std::function<bool(const kernels::Variant &)> has;
-  /// Blocks of kMaxThreads threads that are resident together on a rank, after
+  /// Blocks of maxThreads() threads that are resident together on a rank, after
   /// what is left to others. Throws Error where there are none.
   std::function<std::uint32_t(const kernels::Variant &)> residentBlocks;
   /// Why the device runs a step in another way whatever kernels there are; ""
@@ -49,9 +49,10 @@ struct KernelSet {
   std::function<std::string(const Step &)> refuses;
 };
 
-/// A launch, or why there is none. Of families of rows the operands are those
-/// of `work`, their rows the rank's own or all (kernels/plan/LaunchParams.h
-/// makes a kernel's parameters of their addresses); of others the step's.
+/// A launch, or why there is none. Of families of rows and of gather_rows the
+/// operands are those of `work`, their rows the rank's own or all
+/// (kernels/plan/LaunchParams.h makes a kernel's parameters of their
+/// addresses); of others the step's.
 struct LaunchPlan {
   const Step *step = nullptr;
   bool hasKernel = false;
@@ -61,11 +62,12 @@ struct LaunchPlan {
   std::string reason; ///< empty with a kernel
 
   int group = -1; ///< of the plan; -1: no rank needs another one
-  RowWork work;   ///< row_collective, one_shot
+  RowWork work;   ///< row_collective, one_shot, gather_rows
   struct {
     std::int32_t heads = 0, headWidth = 0, rotary = 0;
   } rope;
-  std::int64_t bytes = 0; ///< broadcast
+  std::int64_t bytes = 0;        ///< broadcast
+  std::int64_t elementBytes = 0; ///< gather_rows; problem.width is bytes
 
   /// The kernel, of a mixture all three: sort_by_expert and permute_rows come
   /// before the products, merge_experts after them.
@@ -97,6 +99,10 @@ LaunchPlan planLaunch(const RankRun &rank, const Step &step,
 /// Where a member's part of an all_gather's input stands in its output.
 Region gatheredRegion(const RankRun &rank, const Step &gather,
                       std::int64_t member);
+
+/// Bytes of an element as devices keep it: integers in 64 bits, numbers as
+/// RankRun::precision says.
+std::int64_t keptBytes(const RankRun &rank, DType dtype);
 
 /// The type that kernels of a run compute in, and mailboxes hold.
 kernels::DType dtypeOf(layline_precision precision);

@@ -6,6 +6,9 @@
 
 namespace layline::runtime {
 
+/// What kernels move at once.
+constexpr std::int64_t kVectorBytes = 16;
+
 // RowLaunches.cpp
 LaunchPlan planRows(const RankRun &rank, const Step &step,
                     const KernelSet &kernels, bool keepsInner);

@@ -1,4 +1,5 @@
-// Launches of kernels of rows: row_collective and one_shot.
+// Launches of kernels of rows: row_collective and one_shot, and gather_rows of
+// what those do not take.
 #include "kernels/plan/Planners.h"
 
 #include "kernels/LaunchSafety.h"
@@ -39,6 +40,10 @@ private:
     return work_.group < 0 ? 1 : rank_.plan->groups[work_.group].ranks;
   }
   bool isSpread() const { return work_.scattered && ranks() > 1; }
+  /// An all_gather with nothing before it, to which rows are bytes.
+  bool isPlainGather() const {
+    return result_.step->kind == StepKind::AllGather;
+  }
 
   std::string checkTypes();
   std::string measure();
@@ -46,16 +51,23 @@ private:
   std::string checkParts() const;
   std::string checkOperands() const;
   std::string choose();
+  std::string chooseGather();
 
   const RankRun &rank_;
   const KernelSet &kernels_;
   LaunchPlan &result_;
   const RowWork &work_;
   kernels::DType dtype_ = kernels::DType::F32;
+  /// Kernels of rows do not compute in this type.
+  bool areBytes_ = false;
 };
 
 /// Kernels have one type; a run in f32 keeps all types as floats.
 std::string Planner::checkTypes() {
+  const DType moved = work_.rows->dtype;
+  areBytes_ = isPlainGather() && (isInteger(moved) || isQuantized(moved));
+  if (areBytes_)
+    return "";
   const Operand *const all[] = {
       work_.rows,   work_.bias,       work_.innerWeight, work_.residual,
       work_.weight, work_.normBias,   work_.gate,        work_.values,
@@ -209,7 +221,38 @@ std::string Planner::checkOperands() const {
   return "";
 }
 
+/// What is only moved needs no kernel that knows its type, nor one that keeps
+/// rows in registers.
+std::string Planner::chooseGather() {
+  if (ranks() == 1)
+    return "its group is one rank";
+  kernels::Variant variant;
+  variant.family = kernels::Family::GatherRows;
+  variant.ranks = static_cast<int>(ranks());
+  variant.output = kernels::Output::Everyone;
+  kernels::Problem problem;
+  problem.tokens = result_.problem.tokens;
+  std::string error;
+  result_.elementBytes = keptBytes(rank_, work_.rows->dtype);
+  if (!kernels::multiplySizes({result_.problem.width, result_.elementBytes},
+                              problem.width, error))
+    return error;
+  variant.byElement = problem.width % kVectorBytes != 0;
+  if (!kernels_.has(variant))
+    return "no kernel is " + variant.name();
+  if (!kernels::checkProblem(variant, problem, error))
+    return error;
+  result_.hasKernel = true;
+  result_.variant = variant;
+  result_.problem = problem;
+  result_.shape =
+      kernels::shapeOf(variant, problem, kernels_.residentBlocks(variant));
+  return "";
+}
+
 std::string Planner::choose() {
+  if (areBytes_)
+    return chooseGather();
   kernels::Variant variant;
   variant.dtype = dtype_;
   variant.ranks = static_cast<int>(ranks());
@@ -243,9 +286,9 @@ std::string Planner::choose() {
   if (isOneShot)
     variant = oneShot;
   if (!kernels_.has(variant))
-    return "no kernel is " + variant.name();
-  if (!kernels::checkProblem(variant, problem, error))
-    return error;
+    error = "no kernel is " + variant.name();
+  if (!error.empty() || !kernels::checkProblem(variant, problem, error))
+    return isPlainGather() && chooseGather().empty() ? "" : error;
   result_.hasKernel = true;
   result_.variant = variant;
   result_.shape =

@@ -8,16 +8,12 @@
 namespace layline::runtime {
 namespace {
 
-/// Of kernels that keep no row in registers (kernels/Instances.cuh:
-/// kCopyThreads).
-constexpr std::uint32_t kThreads = 256;
 /// kernels/Rope.cuh.
 constexpr std::int64_t kMaxPairs = 256;
-constexpr std::int64_t kVectorBytes = 16;
 
 std::uint32_t threadsFor(std::int64_t items) {
-  return static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>((items + 31) / 32 * 32, 32, kThreads));
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+      (items + 31) / 32 * 32, 32, kernels::kCopyThreads));
 }
 
 /// Takes the kernel if the device has it.

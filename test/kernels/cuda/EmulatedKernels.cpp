@@ -42,6 +42,8 @@ void addFused(std::map<std::string, KernelBody> &to) {
       to[fused.symbol] = bodyOf<kernels::RowParams>(*kernel);
     else if (fused.variant.family == kernels::Family::OneShot)
       to[fused.symbol] = bodyOf<kernels::OneShotParams>(*kernel);
+    else if (fused.variant.family == kernels::Family::GatherRows)
+      to[fused.symbol] = bodyOf<kernels::GatherParams>(*kernel);
   }
 }
 

@@ -3,10 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <regex>
 #include <stdexcept>
 
@@ -140,20 +138,6 @@ std::vector<double> GoldenRun::recorded(const std::string &name,
   std::vector<double> all = golden_->readF64(name, reason).value();
   std::int64_t width = tensor->shape.back();
   return {all.begin() + begin * width, all.begin() + (begin + count) * width};
-}
-
-double error(const std::vector<double> &found,
-             const std::vector<double> &expected) {
-  if (found.size() != expected.size())
-    return std::numeric_limits<double>::infinity();
-  double largest = 0, difference = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!(std::isfinite(found[i])))
-      return std::numeric_limits<double>::infinity();
-    largest = std::max(largest, std::fabs(expected[i]));
-    difference = std::max(difference, std::fabs(found[i] - expected[i]));
-  }
-  return largest == 0 ? difference : difference / largest;
 }
 
 } // namespace layline::test

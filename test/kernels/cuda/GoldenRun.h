@@ -2,6 +2,7 @@
 #ifndef LAYLINE_TEST_KERNELS_CUDA_GOLDENRUN_H
 #define LAYLINE_TEST_KERNELS_CUDA_GOLDENRUN_H
 
+#include "TestEngine.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
 
@@ -47,10 +48,6 @@ private:
   std::unique_ptr<layline_engine, Destroy> engine_;
   std::unique_ptr<safetensors::File> golden_;
 };
-
-/// Largest difference relative to the largest expected value.
-double error(const std::vector<double> &found,
-             const std::vector<double> &expected);
 
 } // namespace layline::test
 

@@ -1,7 +1,6 @@
 // Steps that are one launch each, beside the device "cpu": what is only moved
 // has the same bits, what is computed is as near as float32 is.
-#include "KernelBench.h"
-#include "KernelUses.h"
+#include "Both.h"
 #include "LlamaPlan.h"
 #include "PagedCache.h"
 
@@ -11,34 +10,6 @@ using namespace layline;
 using namespace layline::test;
 
 namespace {
-
-/// A finished plan on both devices.
-struct Both {
-  explicit Both(Bench &bench,
-                layline_precision precision = LAYLINE_PRECISION_F32,
-                bool taps = true)
-      : plan(bench.b.finish()), cpu(plan, precision, "cpu", taps),
-        kernels(plan, precision, simt("weak,seed=5"), taps) {
-    INFO(findings(plan));
-    bench.run(cpu);
-    bench.run(kernels);
-  }
-  void checkBits(const std::string &output) {
-    INFO(output);
-    CHECK(kernels.output(output).data == cpu.output(output).data);
-  }
-  void checkKernel(const std::string &name, std::int64_t steps = 1) {
-    INFO(name);
-    CHECK(count(kernelUses(kernels), name) == steps);
-  }
-  void checkWithout(const std::string &reason, std::int64_t steps = 1) {
-    INFO(reason);
-    CHECK(count(withoutKernel(kernels), reason) == steps);
-  }
-
-  Json plan;
-  TestEngine cpu, kernels;
-};
 
 Json rowsOf(Bench &bench) { return bench.b.block("tokens"); }
 

@@ -17,6 +17,7 @@ constexpr std::size_t kAlignment = 256;
 std::int64_t bytesOf(Stored type) {
   switch (type) {
   case Stored::E4M3:
+  case Stored::E5M2:
     return 1;
   case Stored::BF16:
     return 2;
@@ -65,6 +66,10 @@ void *DeviceMemory::put(const char *name, const float *from, std::int64_t count,
   case Stored::E4M3:
     std::transform(from, from + count, static_cast<device::e4m3 *>(memory),
                    [](float x) { return device::from_float<device::e4m3>(x); });
+    break;
+  case Stored::E5M2:
+    std::transform(from, from + count, static_cast<device::e5m2 *>(memory),
+                   [](float x) { return device::from_float<device::e5m2>(x); });
     break;
   default:
     std::copy_n(from, count, static_cast<float *>(memory));
@@ -115,6 +120,12 @@ void fetch(const void *from, Stored type, std::int64_t first,
     const auto *values = static_cast<const device::e4m3 *>(from) + first;
     std::transform(values, values + count, to,
                    [](device::e4m3 x) { return device::to_float(x); });
+    break;
+  }
+  case Stored::E5M2: {
+    const auto *values = static_cast<const device::e5m2 *>(from) + first;
+    std::transform(values, values + count, to,
+                   [](device::e5m2 x) { return device::to_float(x); });
     break;
   }
   default:

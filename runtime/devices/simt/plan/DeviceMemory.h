@@ -12,9 +12,9 @@
 
 namespace layline::runtime {
 
-/// What elements are in device memory. The host has floats of the first three
+/// What elements are in device memory. The host has floats of the first four
 /// and 64-bit integers of the others.
-enum class Stored : std::uint8_t { F32, BF16, E4M3, I32, I64 };
+enum class Stored : std::uint8_t { F32, BF16, E4M3, E5M2, I32, I64 };
 std::int64_t bytesOf(Stored type);
 Stored storedAs(kernels::DType type);
 

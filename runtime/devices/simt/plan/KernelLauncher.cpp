@@ -1,5 +1,6 @@
 #include "devices/simt/plan/KernelLauncher.h"
 
+#include "devices/simt/plan/GatherLaunch.h"
 #include "devices/simt/plan/RowLaunch.h"
 #include "devices/simt/plan/SingleLaunch.h"
 #include "kernels/LaunchSafety.h"
@@ -16,11 +17,12 @@ static KernelSet kernelsOf(const SimtOptions &options) {
     std::string error;
     return find(variant, error) != nullptr;
   };
-  std::int64_t fitting = std::min<std::int64_t>(
-      options.machine.residentBlocks,
-      options.machine.residentThreads / kernels::kMaxThreads);
-  set.residentBlocks = [fitting, margin = options.residencyMargin](
+  set.residentBlocks = [machine = options.machine,
+                        margin = options.residencyMargin](
                            const kernels::Variant &variant) {
+    std::int64_t fitting = std::min<std::int64_t>(
+        machine.residentBlocks,
+        machine.residentThreads / kernels::maxThreads(variant.family));
     std::uint32_t blocks = 0;
     std::string error;
     if (!kernels::residentBlocks({fitting, 1}, margin, blocks, error))
@@ -97,6 +99,8 @@ KernelLauncher::launchOf(RankContext<float> &rank,
     return std::make_unique<BroadcastLaunch>(rank, plan, kernel);
   case kernels::Family::ScatterPages:
     return std::make_unique<PageLaunch>(rank, plan, kernel);
+  case kernels::Family::GatherRows:
+    return std::make_unique<GatherLaunch>(rank, plan, kernel);
   default:
     return std::make_unique<RowLaunch>(rank, plan, kernel);
   }

@@ -1,5 +1,7 @@
 #include "devices/simt/plan/RowLaunch.h"
 
+#include "devices/simt/plan/GatherLaunch.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -100,26 +102,6 @@ void RowLaunch::takeRows(const void *from, Stored type, std::int64_t width,
   fetch(from, type, rows.begin * width, rows.size * width, to);
 }
 
-/// Parts one behind another, into their places.
-void RowLaunch::takeArranged() {
-  const Step &gather = *plan.step;
-  RankRun run{rank_.run->plan, rank_.rank, rank_.run->precision,
-              rank_.environment()};
-  const Shape whole = run.shape(gather.arg("output"));
-  float *to = address(plan.work.values);
-  std::vector<float> part;
-  for (std::int64_t member = 0; member < plan.variant.ranks; ++member) {
-    kernels::RowBlock rows = plan.own(member);
-    part.resize(static_cast<std::size_t>(rows.size * plan.problem.width));
-    takeRows(values_, type_, plan.problem.width, rows, part.data());
-    forEachRun(
-        whole, gatheredRegion(run, gather, member),
-        [&](std::int64_t local, std::int64_t global, std::int64_t count) {
-          std::copy_n(part.data() + local, count, to + global);
-        });
-  }
-}
-
 /// Payload and scales, and their products, which is what their readers take
 /// them for.
 void RowLaunch::takeQuantized(kernels::RowBlock own) {
@@ -154,7 +136,7 @@ void RowLaunch::take(std::int64_t member) {
     if (work.exact)
       takeRows(values_, type_, width, own, address(work.exact));
   } else if (work.isArranged) {
-    takeArranged();
+    takeArranged(rank_, plan, values_, type_, width, address(work.values));
   } else {
     takeRows(values_, type_, width, all, address(work.values));
     if (work.ungathered)

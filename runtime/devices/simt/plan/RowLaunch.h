@@ -23,7 +23,6 @@ private:
   /// Rows of what is gathered that are the member's own, or all.
   void takeRows(const void *from, Stored type, std::int64_t width,
                 kernels::RowBlock rows, float *to) const;
-  void takeArranged();
   void takeQuantized(kernels::RowBlock own);
 
   RankContext<float> &rank_;

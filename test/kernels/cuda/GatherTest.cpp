@@ -1,0 +1,118 @@
+// all_gathers of what kernels of rows do not compute with, as kernels that move
+// bytes on device cuda.
+#include "FakeGpu.h"
+#include "GoldenRun.h"
+#include "KernelBench.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace layline::test;
+
+namespace {
+
+FakeCards cards(int count) {
+  FakeCards fake;
+  fake.count = count;
+  fake.emulator.raceCheck = true;
+  return fake;
+}
+
+/// Steps by kernel, or by the reason why they have none.
+std::map<std::string, int> usesOf(TestEngine &engine) {
+  const char *json = nullptr;
+  engine.check(layline_run_kernels(engine.get(), &json));
+  std::map<std::string, int> uses;
+  for (const Json &use : Json::parse(json))
+    for (const char *what : {"kernel", "reason"})
+      uses[use[what].get<std::string>()] += use["steps"].get<int>();
+  return uses;
+}
+
+/// The rank's rows of a value, and all of them again.
+std::string gather(Bench &bench, const std::string &x, const std::string &dtype,
+                   const Json &shape, const Json &block) {
+  Json split(std::vector<Json>(shape.size(), nullptr)), whole = split;
+  split[0] = block;
+  std::string part = bench.b.typed(dtype, shape, split),
+              all = bench.b.typed(dtype, shape, whole);
+  bench.b.step("slice", {{"input", x}, {"output", part}},
+               {{"dim", 0}, {"range", block["range"]}});
+  bench.b.step("all_gather", {{"input", part}, {"output", all}},
+               {{"group", "tp"}, {"dim", 0}, {"range", block["range"]}});
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("ids, rows of 8 bits and narrow rows are gathered as bytes",
+          "[fused]") {
+  auto [count, ranks] =
+      GENERATE(std::pair(1, 3), std::pair(2, 3), std::pair(4, 4));
+  auto precision = GENERATE(LAYLINE_PRECISION_F32, LAYLINE_PRECISION_BF16);
+  CAPTURE(count, ranks, precision);
+  const bool isBF16 = precision == LAYLINE_PRECISION_BF16;
+  constexpr std::int64_t kWidth = 64;
+  Bench bench(ranks, 7, 0, isBF16 ? "bf16" : "f32");
+  bench.b.require("quantized_rows");
+  std::string table = bench.table("x", randomValue({64, kWidth}, 3));
+  bench.begin();
+  Json whole = {nullptr, nullptr}, block = bench.b.block("tokens");
+  std::string values = bench.b.typed("fp8_e4m3", {"tokens", kWidth}, whole),
+              scales = bench.b.typed("f32", {"tokens", 1}, whole);
+  bench.b.step("quantize",
+               {{"input", bench.source(table, kWidth)},
+                {"values", values},
+                {"scales", scales}},
+               {{"format", "fp8_e4m3"}});
+  bench.b.output("values",
+                 gather(bench, values, "fp8_e4m3", {"tokens", kWidth}, block));
+  bench.b.output("scales", gather(bench, scales, "f32", {"tokens", 1}, block));
+  bench.b.output(
+      "ids", gather(bench, bench.ids, "i64", Json::array({"tokens"}), block));
+  Json plan = bench.b.finish();
+  REQUIRE(findings(plan) == "");
+  FakeGpu gpu(cards(count));
+  {
+    TestEngine cuda(plan, precision, "cuda"), cpu(plan, precision, "cpu");
+    bench.run(cuda);
+    bench.run(cpu);
+    for (const char *id : {"values", "scales"}) {
+      CAPTURE(id);
+      CHECK(cuda.output(id).data == cpu.output(id).data);
+    }
+    CHECK(cuda.integers("ids") == cpu.integers("ids"));
+    std::map<std::string, int> uses = usesOf(cuda);
+    std::string name = "gather_rows x" + std::to_string(ranks);
+    CHECK(uses[name + " own->everyone"] == 1);
+    CHECK(uses[name + " own->everyone by_word"] == 2);
+  }
+  std::ptrdiff_t launches = std::count_if(
+      gpu.launches().begin(), gpu.launches().end(), [](const auto &launch) {
+        return launch.cooperative &&
+               launch.kernel.rfind("layline_fused_gather_rows_x", 0) == 0;
+      });
+  CHECK(launches >= 3 * count);
+  CHECK(gpu.emulatorError().empty());
+  CHECK(gpu.liveCount() == 0);
+}
+
+TEST_CASE("rows in float32, which no kernel of rows of a card gathers, are "
+          "bytes",
+          "[fused]") {
+  // Rows of 64 floats between the layers, 3 ranks.
+  FakeGpu gpu(cards(3));
+  GoldenRun run("cuda", "v1.2/gemma2-tp3", "gemma2");
+  for (auto [begin, tokens] : {std::pair(0, 9), std::pair(9, 1)}) {
+    run.run(begin, tokens);
+    CHECK(error(run.logits(), run.recorded("logits", begin, tokens)) < 5e-6);
+  }
+  run.setPast(0);
+  run.run(0, 9);
+  std::vector<std::string> uses = run.uses();
+  INFO(Catch::Detail::stringify(uses));
+  CHECK(std::count(uses.begin(), uses.end(),
+                   "all_gather: gather_rows x3 own->everyone") == 1);
+  CHECK(gpu.emulatorError().empty());
+}
