@@ -1,0 +1,148 @@
+// Which kernels plans ask for on a card, and which of them there are there
+// (kernels/FusedKernels.h). No kernel is run.
+#include "GoldenRun.h"
+#include "LlamaPlan.h"
+#include "kernels/FusedKernels.h"
+#include "kernels/plan/LaunchPlan.h"
+#include "plan/Load.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace layline;
+using namespace layline::test;
+using runtime::Environment;
+using runtime::KernelSet;
+using runtime::LaunchPlan;
+using runtime::Plan;
+using runtime::RankRun;
+using runtime::Step;
+
+namespace {
+
+/// A kernel of the catalogue that plans ask for and cards do not have. P: of
+/// groups of any size.
+struct Absence {
+  const char *kernel, *reason;
+};
+constexpr const char
+    *kForChecks = "plans run in float32 to be checked, their steps one by one",
+    *kMoved = "gather_rows moves the rows";
+const Absence kAbsences[] = {
+    {"row_collective f32 x1 own->own", kForChecks},
+    {"row_collective f32 x1 own->own rms", kForChecks},
+    {"row_collective f32 x1 own->own layer", kForChecks},
+    {"row_collective f32 x1 own->own silu", kForChecks},
+    {"row_collective f32 x1 own->own gelu", kForChecks},
+    {"row_collective f32 x1 own->own gelu_tanh", kForChecks},
+    {"row_collective f32 xP owed->own", kForChecks},
+    {"row_collective f32 xP owed->own rms", kForChecks},
+    {"row_collective f32 xP own->everyone", kMoved},
+    {"rope f32 x1 own->own half", kForChecks},
+    {"rope f32 x1 own->own half by_element", kForChecks},
+    {"rope f32 x1 own->own interleaved_to_half", kForChecks},
+    {"permute_rows f32", kForChecks},
+    {"row_collective bf16 x1 own->own gelu",
+     "of gpt_neox and its like, which nobody serves at scale: a kernel of one "
+     "step, that is launched beside its products either way"},
+};
+
+bool isOf(const Absence &absence, const kernels::Variant &variant) {
+  std::string name = variant.name(),
+              size = " x" + std::to_string(variant.ranks);
+  if (variant.ranks > 1)
+    name.replace(name.find(size), size.size(), " xP");
+  return name == absence.kernel;
+}
+
+/// Frozen plans, and those of golden models that tests write by hand.
+std::map<std::string, Json> plans() {
+  std::map<std::string, Json> all;
+  for (const char *name :
+       {"v1.0/llama-tp4", "v1.0/phi3-tp2", "v1.0/qwen2-tp5",
+        "v1.0/qwen3_moe-tp3", "v1.1/llama-tp2-cp2", "v1.1/qwen2-tp1-cp3",
+        "v1.1/qwen3_moe-tp3-cp2", "v1.2/deepseek_v3-tp4",
+        "v1.2/deepseek_v32-tp2-cp2", "v1.2/gemma2-tp3", "v1.2/gpt_neox-tp2",
+        "v1.2/gpt_oss-tp3", "v1.2/olmo2-tp8"})
+    all[name] = frozenPlan(name);
+  for (std::int64_t ranks : {1, 2, 3, 4, 8})
+    for (auto [name, boundaries] : {std::pair("whole", Boundaries::Whole),
+                                    std::pair("rows", Boundaries::Rows),
+                                    std::pair("fused", Boundaries::Fused)})
+      all[std::string("llama ") + name + " x" + std::to_string(ranks)] =
+          llamaPlan(ranks, boundaries);
+  return all;
+}
+
+/// What a step asks a card for, and its body where the card has no kernel for
+/// all of it (devices/cuda/FusedLaunches.cpp).
+void ask(const RankRun &rank, const Step &step, const KernelSet &card) {
+  if (isLookedFor(step) &&
+      planLaunch(rank, step, card, /*keepsInner=*/false).hasKernel)
+    return;
+  for (const Step &inner : step.body)
+    ask(rank, inner, card);
+}
+
+/// By the name of each kernel of the catalogue, a plan that asks for it.
+std::map<std::string, std::pair<kernels::Variant, std::string>> asked() {
+  std::map<std::string, std::pair<kernels::Variant, std::string>> found;
+  for (const auto &[name, f32] : plans())
+    for (layline_precision precision :
+         {LAYLINE_PRECISION_F32, LAYLINE_PRECISION_BF16}) {
+      bool isBF16 = precision == LAYLINE_PRECISION_BF16;
+      runtime::LoadedPlan loaded =
+          runtime::loadPlan((isBF16 ? inBF16(f32) : f32).dump(), name);
+      INFO(name);
+      REQUIRE(loaded.findings.empty());
+      const Plan &plan = loaded.plan;
+      KernelSet card;
+      card.has = [&, of = name](const kernels::Variant &variant) {
+        std::string error;
+        if (kernels::findKernel(variant, error))
+          found.emplace(variant.name(), std::pair(variant, of));
+        return kernels::findFusedKernel(variant, error) != nullptr;
+      };
+      card.residentBlocks = [](const kernels::Variant &) { return 64U; };
+      for (const runtime::Variant &variant : plan.variants)
+        // Up to so many that an all_reduce is no exchange of mailboxes.
+        for (std::int64_t tokens :
+             {variant.minTokens, variant.maxTokens, std::int64_t(4096)})
+          for (std::int64_t r = 0; r < plan.ranks(); ++r) {
+            std::vector<std::int64_t> coordinates = plan.coordinates(r);
+            std::vector<runtime::Part> parts = plan.parts(tokens, coordinates);
+            RankRun rank{
+                &plan, r, precision,
+                Environment{tokens, 0, coordinates.data(), parts.data()}};
+            for (const Step &step : variant.steps)
+              ask(rank, step, card);
+          }
+    }
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("kernels that plans ask for are compiled for cards, or known not to "
+          "be") {
+  std::string error;
+  std::vector<bool> isMet(std::size(kAbsences));
+  for (const auto &[name, of] : asked()) {
+    INFO(name << ", of " << of.second);
+    bool isCompiled = kernels::findFusedKernel(of.first, error);
+    int absences = 0;
+    for (std::size_t a = 0; a < std::size(kAbsences); ++a)
+      if (isOf(kAbsences[a], of.first)) {
+        isMet[a] = true;
+        ++absences;
+      }
+    CHECK(absences == (isCompiled ? 0 : 1));
+  }
+  // None is listed that nothing asks for.
+  for (std::size_t a = 0; a < std::size(kAbsences); ++a) {
+    INFO(kAbsences[a].kernel << ": " << kAbsences[a].reason);
+    CHECK(isMet[a]);
+  }
+}
