@@ -1,5 +1,6 @@
 // Faults of how kernels are launched, and of what begins and ends them.
 #include "faults/RunFaulty.h"
+#include "harness/PairReduces.h"
 
 #include <memory>
 
@@ -92,6 +93,16 @@ std::vector<Fault> launchFaults() {
   result.push_back({"two-launches-in-flight", "row_collective",
                     "two streams launch in one workspace",
                     launched(rowKernel<Sound>(), twoStreams), sound});
+  auto inMesh = [](bool keyed) -> Run {
+    return [=](Mode mode, std::uint64_t seed) -> Outcome {
+      std::string how = runMesh(mode, seed, keyed);
+      return {!how.empty(), how};
+    };
+  };
+  result.push_back({"workspace-shared-by-groups", "row_collective",
+                    "two groups that a rank of four is in, one after the "
+                    "other, have one workspace",
+                    inMesh(false), inMesh(true)});
   LaunchFaults plainStores;
   plainStores.storesToMulticast = true;
   result.push_back({"plain-store-to-multicast", "row_collective",
