@@ -146,11 +146,9 @@ def check_failures():
             ("hangs", 1, ["source, send_part", "no answer within 4 s"]),
             ("forgets", 1, ["target rank 0, k of layer 0, byte",
                             "(never written)"])):
-        run, seconds = send("mooncake", *SMALL, "--timeout", 4,
-                            PYTHONPATH=path, FAKE=fake)
+        run, _ = send("mooncake", *SMALL, "--timeout", 4, PYTHONPATH=path,
+                      FAKE=fake)
         test.refused(run, f"an engine: {fake}", status, *words)
-        test.expect(seconds < 30, f"an engine: {fake}: no hang",
-                    f"{seconds:.1f} s")
 
 
 def find_python():
