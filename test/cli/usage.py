@@ -2,13 +2,14 @@
 """Help teaches, and a slip on the command line is told from its cure."""
 
 import os
+import re
 
 from layline_tests import GOLDEN, Test, snapshot
 
 test = Test()
 CONFIG = GOLDEN / "qwen3_moe" / "config.json"
 OUT = test.out / "plan"
-COMMANDS = ["compile", "verify", "run", "inspect", "coverage", "calibrate"]
+COMMANDS = ["compile", "verify", "run", "inspect", "coverage", "calibrate", "report"]
 
 for command in [[], *([c] for c in COMMANDS)]:
     for flag in ("--help", "-h"):
@@ -36,7 +37,11 @@ def compile_with(*arguments):
 
 
 wrong([])
-wrong(["compil", CONFIG], "found 'compil'", "expected compile, verify, run, inspect, coverage, calibrate, sweep, kv or trace")
+# All that the help lists, in its order.
+listed = re.findall(r"^  (\w+) ", overview[overview.index("Subcommands:"):].split("\n\n")[0], re.M)
+test.expect(set(COMMANDS) < set(listed), "--help lists the commands", listed)
+wrong(["compil", CONFIG], "found 'compil'",
+      f"expected {', '.join(listed[:-1])} or {listed[-1]}\n")
 wrong(["Compile"], "found 'Compile'", "expected")
 wrong(["--bogus"], "bogus")
 wrong(["compile"], "CONFIG", "required")

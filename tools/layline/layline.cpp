@@ -36,10 +36,17 @@ CLI::Validator layline::tool::positiveNumber() {
 /// CLI11 says no more than that a command is missing.
 static std::string explain(const CLI::App *app, const CLI::Error &error) {
   if (app->get_subcommands().empty() && !app->remaining().empty() &&
-      error.get_name() == "RequiredError")
-    return "command: found '" + app->remaining().front() +
-           "', expected compile, verify, run, inspect, coverage, "
-           "calibrate, sweep, kv or trace\n";
+      error.get_name() == "RequiredError") {
+    std::vector<const CLI::App *> commands = app->get_subcommands(nullptr);
+    std::string names;
+    for (size_t i = 0; i < commands.size(); ++i)
+      names += (i == 0                     ? ""
+                : i + 1 == commands.size() ? " or "
+                                           : ", ") +
+               commands[i]->get_name();
+    return "command: found '" + app->remaining().front() + "', expected " +
+           names + "\n";
+  }
   return CLI::FailureMessage::simple(app, error);
 }
 
