@@ -1,5 +1,6 @@
 //===- Communication.cpp - waiting, moving and padding --------------------===//
 #include "layline/Trace/Communication.h"
+#include "Covers.h"
 #include <algorithm>
 #include <map>
 
@@ -24,9 +25,8 @@ static constexpr double kWaited = 1.5;
 // The median of fewer calls might be of calls that waited.
 static constexpr size_t kEnoughCalls = 5;
 
-/// Elements of the whole value that a call was made with.
-static int64_t calledElements(const HostOperator *op, Work work,
-                              int64_t ranks) {
+int64_t layline::trace::calledElements(const HostOperator *op, Work work,
+                                       int64_t ranks) {
   if (!op)
     return -1;
   int64_t elements = -1;

@@ -30,6 +30,10 @@ std::optional<ProductSizes> productSizes(const HostOperator &op);
 /// Width of the rows that a norm's operator works on; -1: not known.
 int64_t normWidth(const HostOperator &op);
 
+/// Elements of the whole value that a collective was called with; -1: not
+/// known.
+int64_t calledElements(const HostOperator *op, Work work, int64_t ranks);
+
 enum class Fit { Unknown, Sizes, Differs };
 /// Whether the operator's dimensions are those of the steps.
 Fit fitSizes(const ExpectedProgram &program, const Cover &cover,

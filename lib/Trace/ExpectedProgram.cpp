@@ -265,6 +265,10 @@ private:
       own.inFeatures = own.outFeatures = shape.back();
     } else if (own.work == Work::Attention) {
       own.isLatent = step.kind == StepKind::LatentAttention;
+      if (!own.isLatent)
+        setHeads(own, step.arg("query"));
+    } else if (own.work == Work::CacheAppend && input) {
+      setHeads(own, *input);
     } else if (isCollective(own.work) && input) {
       // Elements of a row of the whole value.
       runtime::Shape shape = globalShape(input->shape, environment);
@@ -273,6 +277,15 @@ private:
       own.elementBytes = runtime::dtypeBytes(input->dtype);
       own.gathersColumns = own.work == Work::AllGather && step.attrs.dim != 0;
     }
+  }
+
+  /// Of values [tokens, heads, width].
+  void setHeads(ExpectedStep &own, const runtime::Operand &value) const {
+    runtime::Shape shape = localShape(value.shape, value.layout, environment);
+    if (shape.size() != 3)
+      return;
+    own.heads = shape[1];
+    own.headWidth = shape[2];
   }
 
   static void dropLoneSiblings(ExpectedProgram &program) {

@@ -1,5 +1,6 @@
 //===- MappedRun.cpp - recordings mapped onto a plan ----------------------===//
 #include "MappedRun.h"
+#include "layline/Trace/PlanFit.h"
 #include <cstdio>
 #include <iostream>
 
@@ -33,16 +34,21 @@ layline::tool::mapRun(const TraceInputArguments &arguments,
 bool layline::tool::checkFit(const MappedRun &run) {
   bool fits = true;
   for (const trace::Mapping &mapping : run.mappings) {
-    double misfit = mapping.misfit();
-    if (misfit <= kMostMisfit)
+    std::vector<std::string> reasons = trace::explainConflicts(mapping);
+    if (double misfit = mapping.misfit(); misfit > kMostMisfit) {
+      char percent[16];
+      std::snprintf(percent, sizeof percent, "%.0f", 100 * misfit);
+      reasons.push_back(percent + std::string(" % of what the plan expects or "
+                                              "the run did has no counterpart, "
+                                              "expected no more than a third"));
+    }
+    if (reasons.empty())
       continue;
-    char percent[16];
-    std::snprintf(percent, sizeof percent, "%.0f", 100 * misfit);
-    std::cerr << mapping.trace->file << ": device " << mapping.trace->device
-              << ": " << percent
-              << " % of what the plan expects or the run did has no "
-                 "counterpart, expected no more than a third: this is another "
-                 "model's or layout's run\n";
+    std::string where = mapping.trace->file + ": device " +
+                        std::to_string(mapping.trace->device) + ": ";
+    for (const std::string &reason : reasons)
+      std::cerr << where << reason << "\n";
+    std::cerr << where << "this is another model's or layout's run\n";
     fits = false;
   }
   return fits;

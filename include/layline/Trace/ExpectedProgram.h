@@ -62,6 +62,9 @@ struct ExpectedStep {
   /// Collective: not over all rows, but of columns of each (logits).
   bool gathersColumns = false;
   int64_t elementBytes = 0; ///< of a collective's values
+  /// Attention: this rank's query heads; store of keys or values: its KV heads.
+  /// -1: none, as of latent keys.
+  int64_t heads = -1, headWidth = -1;
   /// Attention with latent keys: some of its products may be kernels of their
   /// own.
   bool isLatent = false;

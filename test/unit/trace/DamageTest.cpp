@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "TraceTests.h"
+#include "layline/Trace/PlanFit.h"
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -185,6 +186,9 @@ TEST_CASE("200 damaged recordings: what is left is where it was",
                 place.place + ": " + mapping.explain(i);
     }
     CHECK(wrong == "");
+    // Damage is no other plan.
+    for (const std::string &reason : explainConflicts(mapping))
+      FAIL_CHECK(reason);
   }
 }
 
