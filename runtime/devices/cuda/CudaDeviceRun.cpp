@@ -28,6 +28,12 @@ std::string describe(const local::FaultRecord &record) {
   case local::Fault::QuerySeesNoKey:
     return concat("query row ", record.row, " at position ", record.value,
                   " sees no key");
+  case local::Fault::SelectedNoKey:
+    return concat("query row ", record.row, " selects row ", record.value,
+                  " of the keys, which is not there");
+  case local::Fault::IndexerScoreNotANumber:
+    return concat("the score of query row ", record.row, " and key row ",
+                  record.value, " is not a number");
   default:
     return concat("an unknown fault ", record.fault);
   }

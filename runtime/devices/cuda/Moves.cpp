@@ -24,25 +24,32 @@ local::MoveRun &Move::add(std::int32_t source, std::int64_t sourceItems,
   return runs.back();
 }
 
-std::int64_t fill(ProgramBuilder &builder, const RankView &rank,
-                  const Move &move, local::MoveParams &p) {
-  std::vector<local::MoveRun> runs;
+RunTable runTable(ProgramBuilder &builder, const RankView &rank,
+                  const std::vector<local::MoveRun> &runs) {
+  std::vector<local::MoveRun> kept;
   std::int64_t items = 0;
-  for (const local::MoveRun &run : move.runs)
+  for (const local::MoveRun &run : runs)
     if (run.count > 0) {
-      runs.push_back(run);
-      runs.back().before = items;
+      kept.push_back(run);
+      kept.back().before = items;
       items += run.count;
     }
+  return {builder.table(rank.cardNumber, kept),
+          static_cast<std::int64_t>(kept.size()), items};
+}
+
+std::int64_t fill(ProgramBuilder &builder, const RankView &rank,
+                  const Move &move, local::MoveParams &p) {
   p.sources = reinterpret_cast<const void *const *>(
       builder.table(rank.cardNumber, move.sources));
   p.sourceCount = static_cast<std::int32_t>(move.sources.size());
   p.integerBytes = move.isInteger ? 8 : 0;
   p.type = move.type;
   p.output = move.output;
-  p.runs = builder.table(rank.cardNumber, runs);
-  p.runCount = static_cast<std::int64_t>(runs.size());
-  p.items = items;
+  RunTable runs = runTable(builder, rank, move.runs);
+  p.runs = runs.runs;
+  p.runCount = runs.count;
+  p.items = runs.items;
   p.outer = move.outer;
   p.inner = move.inner;
   p.outputItems = move.outputItems;

@@ -27,6 +27,15 @@ struct Move {
                       std::int64_t from, std::int64_t to, std::int64_t count);
 };
 
+/// The runs in the card's memory, without those that have no items, and how
+/// many items they have.
+struct RunTable {
+  const local::MoveRun *runs = nullptr;
+  std::int64_t count = 0, items = 0;
+};
+RunTable runTable(ProgramBuilder &builder, const RankView &rank,
+                  const std::vector<local::MoveRun> &runs);
+
 /// Fills the kernel's parameters; returns the blocks that there is work for.
 std::int64_t fill(ProgramBuilder &builder, const RankView &rank,
                   const Move &move, local::MoveParams &p);

@@ -9,20 +9,24 @@ namespace layline::runtime::cuda {
 StepFunction functionOf(StepKind kind) {
   // In the order of StepKind.
   static const std::array<StepFunction, kStepKinds> functions = {
-      addEmbedding,     addNorm,         addLinear,
-      addRope,          addCacheAppend,  addAttention,
+      addEmbedding,     addNorm,
+      addLinear,        addRope,
+      addCacheAppend,   addAttention,
       addElementwise,   addElementwise, // activation, gated_activation
-      addRouter,        addExperts,      addElementwise,
+      addRouter,        addExperts,
+      addElementwise,
       addElementwise,                   // add, add_bias
       addElementwise,   addElementwise, // mul, scale
-      addCast,          addSlice,        addAllReduce,
-      addReduceScatter, addAllGather,    addBroadcast,
+      addCast,          addSlice,
+      addAllReduce,     addReduceScatter,
+      addAllGather,     addBroadcast,
       nullptr,          addSliceColumns, // fused
       addConcatColumns, addElementwise,  // row_scale
-      addExpertBias,    nullptr,         // latent_attention
-      nullptr,          addElementwise,  // indexer, softcap
-      addRowSquares,    addNormBy,       addQuantize,
-      addDequantize,    nullptr,         nullptr}; // dispatch, combine
+      addExpertBias,    addLatentAttention,
+      addIndexer,       addElementwise, // softcap
+      addRowSquares,    addNormBy,
+      addQuantize,      addDequantize,
+      addDispatch,      addCombine};
   return functions[static_cast<std::size_t>(kind)];
 }
 
@@ -58,13 +62,20 @@ void checkHeadWidth(const Step &step, const Operand &operand) {
                         local::kMaxHeadWidth, " are expected"));
 }
 
+/// What a query is beside cached latents and rotated keys.
+void checkLatentWidth(const Step &step) {
+  const Expr &latent = step.arg("key_up").shape.back(),
+             &rotary = step.arg("query_rope").shape.back();
+  if (latent.isConstant() && rotary.isConstant() &&
+      latent.value + rotary.value > local::kMaxHeadWidth)
+    refuse(step, concat("latents of ", latent.value, " and ", rotary.value,
+                        " rotated features; together at most ",
+                        local::kMaxHeadWidth, " are expected"));
+}
+
 void checkStep(const Step &step) {
   for (const Step &inner : step.body)
     checkStep(inner);
-  if (step.kind == StepKind::Fused)
-    return;
-  if (!functionOf(step.kind))
-    refuse(step, "it has no kernel of this kind");
   switch (step.kind) {
   case StepKind::Add:
   case StepKind::Mul:
@@ -75,6 +86,9 @@ void checkStep(const Step &step) {
   case StepKind::Attention:
     checkHeadWidth(step, step.arg("query"));
     checkHeadWidth(step, step.arg("output"));
+    break;
+  case StepKind::LatentAttention:
+    checkLatentWidth(step);
     break;
   case StepKind::Rope:
     checkHeadWidth(step, step.arg("input"));

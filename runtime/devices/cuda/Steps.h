@@ -8,8 +8,7 @@ namespace layline::runtime::cuda {
 
 using StepFunction = void (*)(ProgramBuilder &, const Step &);
 
-/// Null for a kind that the device does not have, and for `fused`, which is its
-/// body.
+/// Null for `fused`, which is its body.
 StepFunction functionOf(StepKind kind);
 
 /// Throws Error (LAYLINE_REFUSED_FEATURE) that names the first step of the plan
@@ -35,6 +34,8 @@ void addDequantize(ProgramBuilder &builder, const Step &step);
 // StepsModel.cpp
 void addLinear(ProgramBuilder &builder, const Step &step);
 void addAttention(ProgramBuilder &builder, const Step &step);
+void addLatentAttention(ProgramBuilder &builder, const Step &step);
+void addIndexer(ProgramBuilder &builder, const Step &step);
 void addRouter(ProgramBuilder &builder, const Step &step);
 void addExperts(ProgramBuilder &builder, const Step &step);
 void addExpertBias(ProgramBuilder &builder, const Step &step);
@@ -43,6 +44,8 @@ void addAllReduce(ProgramBuilder &builder, const Step &step);
 void addReduceScatter(ProgramBuilder &builder, const Step &step);
 void addAllGather(ProgramBuilder &builder, const Step &step);
 void addBroadcast(ProgramBuilder &builder, const Step &step);
+void addDispatch(ProgramBuilder &builder, const Step &step);
+void addCombine(ProgramBuilder &builder, const Step &step);
 
 /// Blocks for elements that a thread takes one at a time, several times over.
 inline std::int64_t blocksForElements(std::int64_t count) {

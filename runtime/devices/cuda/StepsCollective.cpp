@@ -24,9 +24,8 @@ std::size_t bytesOf(const RankView &rank, const Operand &operand) {
       checkedMul(elements(rank.shape(operand)), each, "size of a value"));
 }
 
-/// All members' inputs where each of them can be read.
-Shown showAll(ProgramBuilder &builder, const Step &step) {
-  const Operand &input = step.arg("input");
+/// All members' values where each of them can be read, once they have met.
+Shown show(ProgramBuilder &builder, const Step &step, const Operand &input) {
   Shown shown;
   for (const RankView &rank : builder.ranks()) {
     std::vector<Address> members;
@@ -38,20 +37,47 @@ Shown showAll(ProgramBuilder &builder, const Step &step) {
   if (needsNccl(builder, step.attrs.group))
     gatherByNccl(builder, step.attrs.group, shown.ofRank,
                  [&](const RankView &rank) { return bytesOf(rank, input); });
-  else
-    meet(builder, step.attrs.group);
+  return shown;
+}
+
+Shown showAll(ProgramBuilder &builder, const Step &step) {
+  Shown shown = show(builder, step, step.arg("input"));
+  meet(builder, step.attrs.group);
   return shown;
 }
 
 void endShow(ProgramBuilder &builder, const Step &step) {
-  if (!needsNccl(builder, step.attrs.group))
-    meet(builder, step.attrs.group);
+  meet(builder, step.attrs.group);
 }
 
 Move moveFrom(const RankView &rank, const Step &step, const Shown &shown) {
   Move move = moveWithin(rank, step.arg("input"), step.arg("output"));
   move.sources = shown.ofRank[static_cast<std::size_t>(rank.rank)];
   return move;
+}
+
+/// What the range deals out to each member of this rank's group.
+std::vector<Items> itemsOfMembers(const RankView &rank, int range,
+                                  std::size_t members) {
+  const Plan &plan = *rank.run->plan;
+  // A member differs from this rank on the range's axis only, so that a range
+  // around it gives all of them the same items.
+  std::vector<std::int64_t> coordinates = rank.coordinates;
+  Environment environment = rank.environment();
+  environment.coordinates = coordinates.data();
+  std::vector<Items> result;
+  for (std::size_t member = 0; member < members; ++member) {
+    coordinates[plan.ranges[range].axis] = static_cast<std::int64_t>(member);
+    result.push_back(plan.ownItems(range, environment));
+  }
+  return result;
+}
+
+/// Where a rank reads the members' values, as an array on its card.
+template <typename T>
+T *tableOf(ProgramBuilder &builder, const RankView &rank, const Shown &shown) {
+  return reinterpret_cast<T *>(builder.table(
+      rank.cardNumber, shown.ofRank[static_cast<std::size_t>(rank.rank)]));
 }
 
 } // namespace
@@ -107,7 +133,6 @@ void addAllGather(ProgramBuilder &builder, const Step &step) {
   const Operand &input = step.arg("input"), &output = step.arg("output");
   auto dim = static_cast<std::size_t>(step.attrs.dim);
   const DimLayout &layout = input.layout.dims[dim];
-  const Plan &plan = *builder.run().plan;
   Shown shown = showAll(builder, step);
   addMove(builder, [&](const RankView &rank) {
     Move move = moveFrom(rank, step, shown);
@@ -115,16 +140,10 @@ void addAllGather(ProgramBuilder &builder, const Step &step) {
     move.outer = to.outer;
     move.inner = to.inner;
     move.outputItems = to.items;
-    // A member differs from this rank on the range's axis only, so that a range
-    // around it gives all of them the same items.
-    std::vector<std::int64_t> coordinates = rank.coordinates;
-    Environment environment = rank.environment();
-    environment.coordinates = coordinates.data();
-    auto members = static_cast<std::int64_t>(move.sources.size());
-    for (std::int64_t member = 0; member < members; ++member) {
-      coordinates[plan.ranges[layout.range].axis] = member;
-      Items items =
-          scaled(plan.ownItems(layout.range, environment), layout.unit);
+    std::vector<Items> ofMember =
+        itemsOfMembers(rank, layout.range, move.sources.size());
+    for (std::size_t member = 0; member < ofMember.size(); ++member) {
+      Items items = scaled(ofMember[member], layout.unit);
       std::int64_t held = 0, at = 0;
       for (Part run : items)
         held += run.size;
@@ -152,6 +171,89 @@ void addBroadcast(ProgramBuilder &builder, const Step &step) {
       move.add(static_cast<std::int32_t>(step.attrs.root), count, 0, 0, count);
     return move;
   });
+  endShow(builder, step);
+}
+
+/// Every rank has the ids of all rows before it, and takes what is for its
+/// experts: no counts go ahead of the rows. NCCL brings all of them.
+void addDispatch(ProgramBuilder &builder, const Step &step) {
+  const Operand &input = step.arg("input"), &ids = step.arg("ids"),
+                &weights = step.arg("weights");
+  Shown rows = show(builder, step, input), chosen = show(builder, step, ids),
+        scales = show(builder, step, weights);
+  meet(builder, step.attrs.group);
+  builder.kernel<local::DispatchParams>(
+      "layline_dispatch", [&](const RankView &rank, local::DispatchParams &p) {
+        p.ids = tableOf<const std::int64_t *const>(builder, rank, chosen);
+        p.inputs = tableOf<const void *const>(builder, rank, rows);
+        p.weights = tableOf<const void *const>(builder, rank, scales);
+        p.inputType = rank.numbers(input).type;
+        p.weightType = rank.numbers(weights).type;
+        p.output = rank.numbers(step.arg("output"));
+        p.outputWeights = rank.numbers(step.arg("output_weights"));
+        p.outputIds = rank.integers(step.arg("output_ids"));
+        std::size_t members = rank.instances[step.attrs.group]->ranks.size();
+        std::vector<Items> ofMember =
+            itemsOfMembers(rank, step.attrs.range, members);
+        std::vector<local::MoveRun> runs;
+        for (std::size_t member = 0; member < members; ++member) {
+          std::int64_t row = 0;
+          for (Part part : ofMember[member]) {
+            local::MoveRun run;
+            run.source = static_cast<std::int32_t>(member);
+            run.from = row;
+            run.to = part.begin;
+            run.count = part.size;
+            runs.push_back(run);
+            row += part.size;
+          }
+        }
+        RunTable table = runTable(builder, rank, runs);
+        p.runs = table.runs;
+        p.runCount = table.count;
+        p.items = table.items;
+        p.width = rank.shape(input).back();
+        p.slots = rank.shape(ids).back();
+        p.experts = step.attrs.experts;
+        p.members = static_cast<std::int64_t>(members);
+        p.member = rank.members[step.attrs.group];
+        p.fault = builder.faultPlace(rank);
+        return p.items;
+      });
+  endShow(builder, step);
+}
+
+void addCombine(ProgramBuilder &builder, const Step &step) {
+  const Operand &input = step.arg("input"), &ids = step.arg("ids"),
+                &output = step.arg("output");
+  Shown made = showAll(builder, step);
+  builder.kernel<local::CombineParams>(
+      "layline_combine", [&](const RankView &rank, local::CombineParams &p) {
+        p.inputs = tableOf<const void *const>(builder, rank, made);
+        p.inputType = rank.numbers(input).type;
+        p.ids = rank.integers(ids);
+        p.output = rank.numbers(output);
+        std::vector<local::MoveRun> runs;
+        std::int64_t row = 0;
+        for (Part part : rank.own(output.layout.dims[0])) {
+          local::MoveRun run;
+          run.from = part.begin;
+          run.to = row;
+          run.count = part.size;
+          runs.push_back(run);
+          row += part.size;
+        }
+        RunTable table = runTable(builder, rank, runs);
+        p.runs = table.runs;
+        p.runCount = table.count;
+        p.items = table.items;
+        p.width = rank.shape(output).back();
+        p.slots = rank.shape(ids).back();
+        p.experts = step.attrs.experts;
+        p.members = static_cast<std::int64_t>(
+            rank.instances[step.attrs.group]->ranks.size());
+        return p.items;
+      });
   endShow(builder, step);
 }
 

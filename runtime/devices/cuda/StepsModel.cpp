@@ -133,6 +133,69 @@ void addAttention(ProgramBuilder &builder, const Step &step) {
       });
 }
 
+void addLatentAttention(ProgramBuilder &builder, const Step &step) {
+  builder.kernel<local::LatentAttentionParams>(
+      "layline_latent_attention",
+      [&](const RankView &rank, local::LatentAttentionParams &p) {
+        Shape nope = rank.shape(step.arg("query_nope"));
+        p.nope = rank.numbers(step.arg("query_nope"));
+        p.rope = rank.numbers(step.arg("query_rope"));
+        p.latent = rank.cache(step.arg("latent"));
+        p.ropeKey = rank.cache(step.arg("rope_key"));
+        p.keyUp = rank.numbers(step.arg("key_up"));
+        p.valueUp = rank.numbers(step.arg("value_up"));
+        p.output = rank.numbers(step.arg("output"));
+        p.positions = rank.integers(step.arg("positions"));
+        p.keyPositions = static_cast<const std::int64_t *>(
+            rank.cache(step.arg("key_positions")).data);
+        if (const Operand *selection = step.find("selection")) {
+          p.selection = rank.integers(*selection);
+          p.selected = rank.shape(*selection).back();
+        }
+        p.rows = nope[0];
+        p.heads = nope[1];
+        p.width = nope[2];
+        p.rotary = rank.shape(step.arg("query_rope"))[2];
+        p.valueWidth = rank.shape(step.arg("output"))[2];
+        p.latentWidth = rank.shape(step.arg("key_up"))[1];
+        p.keyRows = rank.run->past + rank.run->tokens;
+        p.scale = static_cast<float>(step.attrs.scale);
+        p.causal = step.attrs.causal;
+        p.fault = builder.faultPlace(rank);
+        return p.rows * p.heads;
+      });
+}
+
+void addIndexer(ProgramBuilder &builder, const Step &step) {
+  builder.kernel<local::IndexerParams>(
+      "layline_indexer", [&](const RankView &rank, local::IndexerParams &p) {
+        Shape query = rank.shape(step.arg("query"));
+        p.query = rank.numbers(step.arg("query"));
+        p.keys = rank.cache(step.arg("keys"));
+        p.weights = rank.numbers(step.arg("weights"));
+        p.positions = rank.integers(step.arg("positions"));
+        p.keyPositions = static_cast<const std::int64_t *>(
+            rank.cache(step.arg("key_positions")).data);
+        p.selection = rank.integers(step.arg("selection"));
+        p.scores = rank.numbers(step.arg("scores"));
+        p.rows = query[0];
+        p.heads = query[1];
+        p.width = query[2];
+        p.keyRows = rank.run->past + rank.run->tokens;
+        p.topK = step.attrs.topK;
+        // By rows, never by keys: a program is for every past.
+        auto best = static_cast<std::size_t>(2 * p.rows * p.topK);
+        p.bestScores = reinterpret_cast<float *>(
+            builder.scratch(rank, best * sizeof(float)));
+        p.bestKeys = reinterpret_cast<std::int64_t *>(
+            builder.scratch(rank, best * sizeof(std::int64_t)));
+        p.scale = static_cast<float>(step.attrs.scale);
+        p.causal = step.attrs.causal;
+        p.fault = builder.faultPlace(rank);
+        return p.rows;
+      });
+}
+
 void addRouter(ProgramBuilder &builder, const Step &step) {
   builder.kernel<local::RouterParams>(
       "layline_router", [&](const RankView &rank, local::RouterParams &p) {

@@ -6,8 +6,10 @@
 #include "kernels/local/Elementwise.cuh"
 #include "kernels/local/Experts.cuh"
 #include "kernels/local/GroupBarrier.cuh"
+#include "kernels/local/LatentAttention.cuh"
 #include "kernels/local/LocalKernels.h"
 #include "kernels/local/Move.cuh"
+#include "kernels/local/Routing.cuh"
 #include "kernels/local/Rows.cuh"
 
 #define LAYLINE_LOCAL_ENTRY(symbol, params, function)                          \

@@ -15,8 +15,12 @@
   X(layline_quantize, QuantizeParams, quantize)                                \
   X(layline_dequantize, DequantizeParams, dequantize)                          \
   X(layline_attention, AttentionParams, attention)                             \
+  X(layline_latent_attention, LatentAttentionParams, latentAttention)          \
+  X(layline_indexer, IndexerParams, indexer)                                   \
   X(layline_router, RouterParams, router)                                      \
   X(layline_experts, ExpertsParams, experts)                                   \
-  X(layline_expert_bias, ExpertBiasParams, expertBias)
+  X(layline_expert_bias, ExpertBiasParams, expertBias)                         \
+  X(layline_dispatch, DispatchParams, dispatch)                                \
+  X(layline_combine, CombineParams, combine)
 
 #endif // LAYLINE_RUNTIME_KERNELS_LOCAL_LOCALKERNELS_H

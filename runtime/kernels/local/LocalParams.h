@@ -35,7 +35,9 @@ enum class Fault : std::uint32_t {
   TokenOutsideVocabulary, ///< row, the id
   ExpertOutsideCount,     ///< row, the id
   RouterLogitNotANumber,  ///< row, which logit
-  QuerySeesNoKey          ///< row, its position
+  QuerySeesNoKey,         ///< row, its position
+  SelectedNoKey,          ///< row, the key row that it names
+  IndexerScoreNotANumber  ///< row, the key row
 };
 
 struct FaultRecord {
@@ -200,6 +202,47 @@ struct AttentionParams {
 /// Widest key and value of a head that the kernel keeps on chip.
 inline constexpr std::int64_t kMaxHeadWidth = 1024;
 
+/// Attention of latent rows: head h of key row s is (key_up_h latent_s,
+/// rope_key_s), its value is value_up_h latent_s. Cached rows are dense.
+struct LatentAttentionParams {
+  Numbers nope;                            ///< [rows, heads, width]
+  Numbers rope;                            ///< [rows, heads, rotary]
+  Numbers latent;                          ///< [keyRows, latentWidth]
+  Numbers ropeKey;                         ///< [keyRows, rotary]
+  Numbers keyUp;                           ///< [heads, width, latentWidth]
+  Numbers valueUp;                         ///< [heads, valueWidth, latentWidth]
+  Numbers output;                          ///< [rows, heads, valueWidth]
+  const std::int64_t *positions = nullptr; ///< [rows]
+  const std::int64_t *keyPositions = nullptr; ///< [keyRows]
+  /// [rows, selected] key rows, below 0: none; or null: all keys.
+  const std::int64_t *selection = nullptr;
+  std::int64_t rows = 0, heads = 0, width = 0, rotary = 0, valueWidth = 0;
+  std::int64_t latentWidth = 0, keyRows = 0, selected = 0;
+  float scale = 1;
+  std::int32_t causal = 1;
+  FaultPlace fault;
+};
+
+/// The topK keys of each row with the largest sums over heads of
+/// weight * scale * max(0, query . key).
+struct IndexerParams {
+  Numbers query;                              ///< [rows, heads, width]
+  Numbers keys;                               ///< [keyRows, width]
+  Numbers weights;                            ///< [rows, heads]
+  const std::int64_t *positions = nullptr;    ///< [rows]
+  const std::int64_t *keyPositions = nullptr; ///< [keyRows]
+  std::int64_t *selection = nullptr;          ///< [rows, topK]
+  Numbers scores;                             ///< [rows, topK]
+  /// [2, rows, topK]: the best so far, and with one more tile of keys. Scores
+  /// are compared as they are, not as their type holds them.
+  float *bestScores = nullptr;
+  std::int64_t *bestKeys = nullptr;
+  std::int64_t rows = 0, heads = 0, width = 0, keyRows = 0, topK = 0;
+  float scale = 1;
+  std::int32_t causal = 1;
+  FaultPlace fault;
+};
+
 struct RouterParams {
   Numbers logits;              ///< [rows, experts]
   Numbers bias;                ///< [experts], or no data
@@ -231,6 +274,37 @@ struct ExpertsParams {
   float alpha = 1, upOffset = 0;
   std::int32_t isRouted = 0; ///< rows with the id -1 have no experts here
   FaultPlace fault;
+};
+
+/// Rows go to the members that have one of their experts, in balanced blocks
+/// over the members: each member takes its own from where all are shown.
+struct DispatchParams {
+  const std::int64_t *const *ids = nullptr; ///< by member: [its rows, slots]
+  const void *const *inputs = nullptr;      ///< by member: [its rows, width]
+  const void *const *weights = nullptr;     ///< by member: [its rows, slots]
+  NumberType inputType = NumberType::F32, weightType = NumberType::F32;
+  /// A place for every row; one that does not come has the id -1 and no
+  /// numbers.
+  Numbers output, outputWeights;
+  std::int64_t *outputIds = nullptr;
+  /// `source`: the member whose rows they are, `from` on; `to`: their places.
+  const MoveRun *runs = nullptr;
+  std::int64_t runCount = 0, items = 0;
+  std::int64_t width = 0, slots = 0, experts = 0, members = 1, member = 0;
+  FaultPlace fault;
+};
+
+/// Back again: a row is the sum, in their order, of what the members that have
+/// one of its experts made of it.
+struct CombineParams {
+  const void *const *inputs = nullptr; ///< by member: [all places, width]
+  NumberType inputType = NumberType::F32;
+  const std::int64_t *ids = nullptr; ///< [rows, slots]
+  Numbers output;                    ///< [rows, width]
+  /// `from`: places; `to`: rows of this member.
+  const MoveRun *runs = nullptr;
+  std::int64_t runCount = 0, items = 0;
+  std::int64_t width = 0, slots = 0, experts = 0, members = 1;
 };
 
 struct ExpertBiasParams {

@@ -9,17 +9,17 @@
 namespace layline::local {
 
 /// The run that has the item with this number, counted over all runs.
-__device__ __forceinline__ const MoveRun *runOf(const MoveParams &p,
-                                                std::int64_t item) {
-  std::int64_t low = 0, high = p.runCount - 1;
+__device__ __forceinline__ const MoveRun *
+runOf(const MoveRun *runs, std::int64_t count, std::int64_t item) {
+  std::int64_t low = 0, high = count - 1;
   while (low < high) {
     std::int64_t middle = (low + high + 1) / 2;
-    if (device::ld(&p.runs[middle].before) <= item)
+    if (device::ld(&runs[middle].before) <= item)
       low = middle;
     else
       high = middle - 1;
   }
-  return p.runs + low;
+  return runs + low;
 }
 
 __device__ __forceinline__ void move(const MoveParams &p) {
@@ -28,7 +28,7 @@ __device__ __forceinline__ void move(const MoveParams &p) {
     std::int64_t inner = i % p.inner;
     std::int64_t item = i / p.inner % p.items;
     std::int64_t outer = i / p.inner / p.items;
-    const MoveRun *run = runOf(p, item);
+    const MoveRun *run = runOf(p.runs, p.runCount, item);
     item -= device::ld(&run->before);
     std::int64_t from = (outer * device::ld(&run->sourceItems) +
                          device::ld(&run->from) + item) *

@@ -27,7 +27,10 @@ TEST_CASE("golden models over several cards", "[golden]") {
                std::tuple(4, "v1.0/llama-tp4", "llama"),
                std::tuple(3, "v1.0/qwen3_moe-tp3", "qwen3_moe"),
                std::tuple(2, "v1.1/llama-tp2-cp2", "llama"),
-               std::tuple(3, "v1.2/gemma2-tp3", "gemma2"));
+               std::tuple(3, "v1.2/gemma2-tp3", "gemma2"),
+               std::tuple(3, "v1.2/qwen3_moe-tp3-ep3", "qwen3_moe"),
+               std::tuple(2, "v1.2/deepseek_v3-tp4", "deepseek_v3"),
+               std::tuple(4, "v1.2/deepseek_v32-tp2-cp2", "deepseek_v32"));
   unsigned seed = GENERATE(0U, 1U);
   CAPTURE(count, plan, seed);
   FakeGpu gpu(cards(count, seed));
@@ -61,7 +64,10 @@ TEST_CASE("no race and no missing order between cards", "[golden]") {
   FakeCards fake = cards(2, 5);
   fake.emulator.raceCheck = true;
   FakeGpu gpu(fake);
-  GoldenRun run("cuda", "v1.0/phi3-tp2", "phi3");
+  auto [plan, model] =
+      GENERATE(std::pair("v1.0/phi3-tp2", "phi3"),
+               std::pair("v1.2/qwen3_moe-tp3-ep3", "qwen3_moe"));
+  GoldenRun run("cuda", plan, model);
   run.run(0, 3);
   run.run(3, 1);
   INFO(gpu.emulatorError());

@@ -178,6 +178,24 @@ TEST_CASE("cards that do not reach one another bring values together by NCCL",
   CHECK(gpu.liveCount() == 0);
 }
 
+TEST_CASE("rows go to their experts and come back by NCCL") {
+  FakeCards fake = cards(3);
+  fake.peers = false;
+  FakeGpu gpu(fake);
+  {
+    GoldenRun run("cuda", "v1.2/qwen3_moe-tp3-ep3", "qwen3_moe");
+    for (auto [begin, tokens] : {std::pair(0, 5), std::pair(5, 1)}) {
+      run.run(begin, tokens);
+      CHECK(error(run.logits(), run.recorded("logits", begin, tokens)) <
+            kTolerance);
+      CHECK(usesWith(run.uses(), "dispatch: nccl+layline_dispatch") == 1);
+      CHECK(usesWith(run.uses(), "combine: nccl+layline_combine") == 1);
+    }
+  }
+  CHECK(gpu.emulatorError().empty());
+  CHECK(gpu.liveCount() == 0);
+}
+
 TEST_CASE("a tap of what a kernel keeps to itself takes the step apart",
           "[fused]") {
   FakeGpu gpu(cards(1));
