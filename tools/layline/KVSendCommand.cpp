@@ -18,7 +18,8 @@ using namespace layline::tool;
 
 // runtime/python
 namespace layline::runtime {
-extern const char kLaylineKV[], kLaylineKVEngines[], kLaylineKVSend[];
+extern const char kLaylineKV[], kLaylineKVEngines[], kLaylineKVSend[],
+    kLaylineLibrary[];
 } // namespace layline::runtime
 
 namespace {
@@ -182,7 +183,8 @@ static int sendPairs(const Arguments &arguments, const kv::Plan &plan,
                      {{"kv.json", kv::toJSON(plan)},
                       {"layline_kv.py", runtime::kLaylineKV},
                       {"layline_kv_engines.py", runtime::kLaylineKVEngines},
-                      {"layline_kv_send.py", runtime::kLaylineKVSend}}))
+                      {"layline_kv_send.py", runtime::kLaylineKVSend},
+                      {"layline_library.py", runtime::kLaylineLibrary}}))
     throw PeerError(*failed, Unusable);
 
   std::vector<LoopbackRun> medians;
