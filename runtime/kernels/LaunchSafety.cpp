@@ -84,36 +84,34 @@ bool CollectiveOrder::begin(const std::string &communicator,
                             Ticket waitedFor, Ticket &ticket,
                             std::string &error) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto &[other, launch] : underWay_) {
-    if (launch.communicator != communicator || launch.stream == stream ||
-        other <= waitedFor)
+  for (auto at = underWay_.lower_bound({communicator, 0});
+       at != underWay_.end() && at->first.first == communicator; ++at) {
+    std::uint64_t on = at->first.second;
+    const Launch &launch = at->second;
+    if (on == stream || launch.ticket <= waitedFor)
       continue;
     std::ostringstream out;
     out << kernel << " on stream " << stream << " of communicator \""
-        << communicator << "\" while launch " << other << ", " << launch.kernel
-        << " on stream " << launch.stream
+        << communicator << "\" while launch " << launch.ticket << ", "
+        << launch.kernel << " on stream " << on
         << ", is under way; expected that the stream waits for it, or a "
            "communicator of its own";
     error = out.str();
     return false;
   }
   ticket = ++last_;
-  underWay_[ticket] = {communicator, kernel, stream};
+  underWay_[{communicator, stream}] = {ticket, kernel};
   return true;
 }
 
 void CollectiveOrder::complete(Ticket ticket) {
   std::lock_guard<std::mutex> lock(mutex_);
-  auto found = underWay_.find(ticket);
-  if (found == underWay_.end())
-    return; // with a later launch of its stream
-  Launch done = found->second;
-  for (auto it = underWay_.begin();
-       it != underWay_.end() && it->first <= ticket;)
-    it = it->second.communicator == done.communicator &&
-                 it->second.stream == done.stream
-             ? underWay_.erase(it)
-             : std::next(it);
+  // Of a stream that has gone on, a later launch is complete behind this one.
+  for (auto at = underWay_.begin(); at != underWay_.end(); ++at)
+    if (at->second.ticket == ticket) {
+      underWay_.erase(at);
+      return;
+    }
 }
 
 } // namespace layline::kernels

@@ -60,14 +60,16 @@ public:
   void complete(Ticket ticket);
 
 private:
+  /// The last of its stream, behind which all others of it are complete.
   struct Launch {
-    std::string communicator, kernel;
-    std::uint64_t stream;
+    Ticket ticket;
+    std::string kernel;
   };
 
   std::mutex mutex_;
   Ticket last_ = 0;
-  std::map<Ticket, Launch> underWay_;
+  /// By communicator and stream.
+  std::map<std::pair<std::string, std::uint64_t>, Launch> underWay_;
 };
 
 /// A workspace for each communicator on each stream, made at the first use:

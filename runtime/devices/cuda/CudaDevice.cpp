@@ -54,7 +54,7 @@ CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
       shape_(cuda::shapeOf(plan, types_)),
       ranks_(rankViews(plan, shape_, cards_)),
       groups_(plan, ranks_, cards_, options.timeout),
-      fused_(plan, options_, ranks_, cards_, groups_),
+      fused_(plan, options_, ranks_, cards_, groups_), collectives_(plan),
       weights_(plan, types_, ranks_, cards_),
       engineStreams_(plan, options.hooks, ranks_, cards_) {
   std::size_t streams = std::max<std::size_t>(1, plan.streams.size());

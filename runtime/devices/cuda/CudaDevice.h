@@ -3,6 +3,7 @@
 #ifndef LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
 #define LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
 
+#include "devices/cuda/CollectiveGuard.h"
 #include "devices/cuda/DeviceWeights.h"
 #include "devices/cuda/EngineStreams.h"
 #include "devices/cuda/FusedLaunches.h"
@@ -102,6 +103,7 @@ private:
   std::vector<RankView> ranks_;
   Groups groups_;
   FusedLaunches fused_;
+  CollectiveGuard collectives_;
   DeviceWeights weights_;
   std::vector<SymmetricMemory> arenas_; ///< by arena number
   std::vector<DeviceMemory> tables_;    ///< by card

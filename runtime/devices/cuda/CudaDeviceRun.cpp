@@ -242,6 +242,7 @@ void CudaDevice::run(const RunRequest &request) {
     upload(program);
     if (options_.poison)
       poison(*request.variant);
+    collectives_.beginRun(*request.variant);
     enqueueAll(program);
     engineStreams_.endRun(streams_);
     for (std::size_t c = 0; c < cards_.size(); ++c) {
@@ -249,6 +250,7 @@ void CudaDevice::run(const RunRequest &request) {
       check(driver().streamSynchronize(streams_[c].get(0)),
             "cuStreamSynchronize", "a run on " + cards_[c]->name());
     }
+    collectives_.endRun();
     checkFaults(program);
     if (trace_)
       addTimes(program);
@@ -258,6 +260,7 @@ void CudaDevice::run(const RunRequest &request) {
     for (std::size_t c = 0; c < cards_.size(); ++c)
       for (std::size_t s = 0; s < streams_[c].size(); ++s)
         driver().streamSynchronize(streams_[c].get(s));
+    collectives_.endRun();
     taps_.clear();
     for (std::size_t c = 0; c < plan_.caches.size(); ++c)
       truncateCache(static_cast<int>(c), request.past);
