@@ -10,6 +10,8 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -80,10 +82,65 @@ def missing_mpi(layline):
     return "" if plugin.exists() else f"{plugin}, built with MPI (Debian: libopenmpi-dev)"
 
 
+class MpiRun(Run):
+    """A command under mpirun. Open MPI 4.1 with PMIx 4.2 (Debian 12) sometimes
+    waits for itself in PMIx_server_finalize, when every rank has ended: such an
+    mpirun is killed, and the command run again, up to three times. While a rank
+    has not ended, nothing is done."""
+
+    _PATIENCE = 30  # s for which an mpirun may be without a rank that lives
+
+    def __init__(self, command):
+        self.arguments = [str(part) for part in command]
+        for _ in range(3):
+            with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+                process = subprocess.Popen(self.arguments, stdin=subprocess.DEVNULL,
+                                           stdout=out, stderr=err)
+                hung = self._wait(process)
+                out.seek(0)
+                err.seek(0)
+                self.status = process.returncode
+                self.stdout = out.read().decode(errors="replace")
+                self.stderr = err.read().decode(errors="replace")
+            if not hung:
+                return
+            print("mpirun did not end after all of its ranks had: run again", flush=True)
+
+    def _wait(self, process):
+        """Whether mpirun hung."""
+        ended = None
+        while True:
+            try:
+                process.wait(1)
+                return False
+            except subprocess.TimeoutExpired:
+                pass
+            if self._ranks(process.pid) > 0:
+                ended = None
+            elif ended is None:
+                ended = time.monotonic()
+            elif time.monotonic() - ended > self._PATIENCE:
+                process.kill()
+                process.wait()
+                return True
+
+    @staticmethod
+    def _ranks(pid):
+        """Processes below `pid` that have not ended."""
+        living = 0
+        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                state, parent = path.read_text().rsplit(")", 1)[1].split()[:2]
+            except OSError:
+                continue  # it has just ended
+            living += int(parent) == pid and state != "Z"
+        return living
+
+
 def mpirun(ranks, *command):
     """`command` on so many processes, wherever this test runs."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    return Run(["mpirun", "-n", ranks, "--oversubscribe", "--bind-to", "none", *root, *command])
+    return MpiRun(["mpirun", "-n", ranks, "--oversubscribe", "--bind-to", "none", *root, *command])
 
 
 def each(work, items):
