@@ -89,3 +89,33 @@ TEST_CASE("two collectives of a group on two streams", "[launch]") {
   CHECK(gpu.emulatorError().empty());
   CHECK(gpu.liveCount() == 0);
 }
+
+TEST_CASE("what a run is given is not broadcast over cards", "[launch]") {
+  auto count = GENERATE(1, 2);
+  CAPTURE(count);
+  FakeCards cards;
+  cards.count = count;
+  FakeGpu gpu(cards);
+  {
+    Bench bench(2, 6, 0, "f32");
+    std::string table = bench.table("x", randomValue({64, 16}, 1));
+    bench.begin();
+    bench.b.output("x", bench.source(table, 16));
+    std::string all = bench.b.typed("i64", {"tokens"}, {nullptr});
+    bench.b.step("broadcast",
+                 {{"input", bench.b.input("input_ids")}, {"output", all}},
+                 {{"group", "tp"}, {"root", 1}});
+    bench.b.output("ids", all);
+    Json plan = bench.b.finish();
+    REQUIRE(findings(plan) == "");
+    TestEngine cuda(plan, LAYLINE_PRECISION_F32, "cuda", false);
+    if (count == 1)
+      bench.run(cuda);
+    else
+      CHECK_THROWS_WITH(bench.run(cuda),
+                        Catch::Contains("(broadcast): found its input '") &&
+                            Catch::Contains("ranks on one card"));
+  }
+  CHECK(gpu.emulatorError().empty());
+  CHECK(gpu.liveCount() == 0);
+}
