@@ -12,30 +12,21 @@
 namespace layline::runtime::cuda {
 namespace {
 
-NumberType numberType(kernels::DType dtype) {
-  return dtype == kernels::DType::BF16  ? NumberType::BF16
-         : dtype == kernels::DType::F16 ? NumberType::F16
-                                        : NumberType::F32;
-}
-
-const char *nameOf(NumberType type) {
-  static const char *const names[] = {"f32", "bf16", "f16", "e4m3", "e5m2"};
-  return names[static_cast<std::size_t>(type)];
-}
-
-/// What the kernels of rows take a vector at a time.
-constexpr Address kAlignment = 16;
-
 bool isCollective(const Step &step) {
   return step.info().isCollective ||
          std::any_of(step.body.begin(), step.body.end(), isCollective);
+}
+
+/// Of a buffer, whatever its type.
+void *valueOf(const RankView &rank, const Operand &operand) {
+  return reinterpret_cast<void *>(rank.address(operand.index));
 }
 
 std::size_t memberOf(const RankView &rank, const LaunchPlan &planned) {
   return planned.variant.ranks == 1
              ? 0
              : static_cast<std::size_t>(
-                   rank.members[static_cast<std::size_t>(planned.work.group)]);
+                   rank.members[static_cast<std::size_t>(planned.group)]);
 }
 
 } // namespace
@@ -68,11 +59,12 @@ FusedLaunches::FusedLaunches(const Plan &plan, const DeviceOptions &options,
 KernelFunction FusedLaunches::find(const kernels::Variant &variant,
                                    std::size_t card) const {
   std::string error;
-  bool isOfRows = variant.family == kernels::Family::RowCollective ||
-                  variant.family == kernels::Family::OneShot ||
-                  variant.family == kernels::Family::GatherRows;
+  bool isLaunched = variant.family == kernels::Family::RowCollective ||
+                    variant.family == kernels::Family::OneShot ||
+                    variant.family == kernels::Family::GatherRows ||
+                    variant.family == kernels::Family::Broadcast;
   const kernels::FusedKernel *kernel =
-      isOfRows && variant.scales == kernels::ScaleKind::None
+      isLaunched && variant.scales == kernels::ScaleKind::None
           ? kernels::findFusedKernel(variant, error)
           : nullptr;
   return kernel ? cards_[card]->find(kernel->symbol) : nullptr;
@@ -145,69 +137,6 @@ void FusedLaunches::planStep(const Step &step, std::vector<StepPlans> &plans) {
     plans[r].emplace(&step, std::move(planned[r]));
 }
 
-/// Why a kernel that there is is not launched, or "".
-std::string FusedLaunches::refusal(const RankView &rank, const Step &step,
-                                   const LaunchPlan &planned) const {
-  const RowWork &work = planned.work;
-  if (work.isArranged)
-    return "its parts are no blocks of rows, which the kernel would leave one "
-           "behind another";
-  if (planned.variant.waits()) {
-    if (groups_.reach(work.group) == Reach::Nccl)
-      return "the cards of its ranks do not reach one another's memory";
-    if (std::int64_t blocks = residentBlocks(planned.variant); blocks < 1)
-      return concat("its blocks wait for one another, and a card has no room "
-                    "for those of ",
-                    ranksOnCard_, " ranks on ", waitingStreams_, " streams");
-  }
-  for (const Operand *operand :
-       {work.rows, work.bias, work.innerWeight, work.residual, work.weight,
-        work.normBias, work.gate, work.values, work.residualOut}) {
-    if (!operand)
-      continue;
-    Numbers numbers = rank.numbers(*operand);
-    if (planned.variant.family == kernels::Family::GatherRows) {
-      // Inside a fused step that runs step by step numbers are float32.
-      std::int64_t bytes = isInteger(operand->dtype)
-                               ? std::int64_t(sizeof(std::int64_t))
-                               : local::numberBytes(numbers.type);
-      if (bytes != planned.elementBytes)
-        return concat("a value is kept in ", bytes,
-                      " bytes where the kernel takes ", planned.elementBytes);
-    } else if (numbers.type != numberType(planned.variant.dtype))
-      return concat("a value is kept in ", nameOf(numbers.type),
-                    " where the kernel takes ",
-                    nameOf(numberType(planned.variant.dtype)));
-    if (reinterpret_cast<Address>(numbers.data) % kAlignment != 0)
-      return concat("a value does not begin at a multiple of ", kAlignment,
-                    " bytes");
-  }
-  return tapRefusal(step, planned);
-}
-
-std::string FusedLaunches::tapRefusal(const Step &step,
-                                      const LaunchPlan &planned) const {
-  if (!options_.taps)
-    return "";
-  auto isKept = [&](const Operand &value) {
-    for (const Operand *kept : {planned.work.values, planned.work.residualOut,
-                                planned.work.ungathered})
-      if (kept && kept->index == value.index)
-        return true;
-    return false;
-  };
-  for (const Step &inner : step.body) {
-    std::size_t output = 0;
-    for (std::size_t a = 0; a < inner.args.size() && !inner.names.empty(); ++a)
-      for (const Operand &operand : inner.args[a])
-        if (inner.info().args[a].isOutput && !inner.names[output++].empty() &&
-            operand.of == Operand::Of::Buffer && !isKept(operand))
-          return concat("tap '", inner.names[output - 1],
-                        "' is of a value that the kernel keeps to itself");
-  }
-  return "";
-}
-
 /// Ranks of one launch have one grid, and so have the members of their groups
 /// on other cards.
 void FusedLaunches::equalizeGrids(OfRanks &planned) const {
@@ -223,7 +152,7 @@ void FusedLaunches::checkAgreement(const Step &step,
     const LaunchPlan &its = planned[static_cast<std::size_t>(rank.rank)];
     if (!its.variant.waits() || memberOf(rank, its) != 0)
       continue;
-    auto group = static_cast<std::size_t>(its.work.group);
+    auto group = static_cast<std::size_t>(its.group);
     std::vector<std::uint64_t> digests;
     for (std::int64_t member : rank.instances[group]->ranks) {
       const LaunchPlan &of = planned[static_cast<std::size_t>(member)];
@@ -250,10 +179,8 @@ void FusedLaunches::makeWorkspaces(const Variant &variant,
         continue;
       const LaunchPlan &its = found->second;
       std::int64_t first =
-          rank.instances[static_cast<std::size_t>(its.work.group)]
-              ->ranks.front();
-      kernels::addNeed(needs[{its.work.group, first, stream}], its.variant,
-                       its.problem, its.shape);
+          rank.instances[static_cast<std::size_t>(its.group)]->ranks.front();
+      its.addTo(needs[{its.group, first, stream}]);
     }
   };
   for (const Step &step : variant.steps)
@@ -317,7 +244,7 @@ void FusedLaunches::addGroup(ProgramBuilder &builder, std::size_t card,
     WorkspaceAddresses none;
     none.symmetric = {nullptr};
     return P == 1 ? none
-                  : workspaces_.addresses(first.work.group, rank.rank,
+                  : workspaces_.addresses(first.group, rank.rank,
                                           builder.stream());
   };
   auto watchOf = [&](const RankView &rank) {
@@ -342,11 +269,30 @@ void FusedLaunches::addGroup(ProgramBuilder &builder, std::size_t card,
       members.push_back(addressesOf(rank, its));
     else
       for (std::int64_t member :
-           rank.instances[static_cast<std::size_t>(its.work.group)]->ranks)
+           rank.instances[static_cast<std::size_t>(its.group)]->ranks)
         members.push_back(addressesOf(ranks_[static_cast<std::size_t>(member)],
                                       planOf(member)));
     return members;
   };
+  if constexpr (P > 1)
+    if (first.variant.family == kernels::Family::Broadcast) {
+      builder.launch<kernels::BroadcastParams<P>>(
+          card, ranks, launch, [&](const RankView &rank, auto &p) {
+            const LaunchPlan &its = planOf(rank.rank);
+            std::size_t member = memberOf(rank, its);
+            std::vector<void *> to;
+            for (std::int64_t peer :
+                 rank.instances[static_cast<std::size_t>(its.group)]->ranks)
+              to.push_back(valueOf(ranks_[static_cast<std::size_t>(peer)],
+                                   step.arg("output")));
+            bool isRoot = static_cast<std::int64_t>(member) == step.attrs.root;
+            p = broadcastParamsOf<P>(
+                its, isRoot ? valueOf(rank, step.arg("input")) : nullptr, to,
+                workspaceOf(rank), static_cast<std::int64_t>(member));
+            p.ready.watch = watchOf(rank);
+          });
+      return;
+    }
   if constexpr (P > 1)
     if (first.variant.family == kernels::Family::GatherRows) {
       builder.launch<kernels::GatherParams<P>>(

@@ -44,6 +44,8 @@ private:
   void planStep(const Step &step, std::vector<StepPlans> &plans);
   std::string refusal(const RankView &rank, const Step &step,
                       const LaunchPlan &planned) const;
+  std::string broadcastRefusal(const RankView &rank, const Step &step,
+                               const LaunchPlan &planned) const;
   std::string tapRefusal(const Step &step, const LaunchPlan &planned) const;
   void equalizeGrids(OfRanks &planned) const;
   void checkAgreement(const Step &step, const OfRanks &planned) const;

@@ -126,6 +126,29 @@ gatherParamsOf(const LaunchPlan &planned,
   return params;
 }
 
+/// Of Family::Broadcast with P ranks, from `from`, which the root alone has.
+/// `to` by member, as this one maps them.
+template <int P>
+kernels::BroadcastParams<P>
+broadcastParamsOf(const LaunchPlan &planned, const void *from,
+                  const std::vector<void *> &to,
+                  const WorkspaceAddresses &workspace, std::int64_t member) {
+  kernels::BroadcastParams<P> params{};
+  params.ready = readyFlagsOf<P>(workspace, member);
+  for (std::size_t peer = 0; peer < P; ++peer) {
+    params.chunk[peer] = reinterpret_cast<std::uint32_t *>(
+        workspace.symmetric[peer] + workspace.layout.chunkFlags);
+    params.to[peer] = to[peer];
+  }
+  params.uses =
+      reinterpret_cast<std::uint32_t *>(workspace.own + workspace.layout.uses);
+  params.from = from;
+  params.bytes = planned.bytes;
+  params.chunkBytes = kChunkBytes;
+  params.root = static_cast<std::uint32_t>(planned.step->attrs.root);
+  return params;
+}
+
 /// Of Family::OneShot with P ranks.
 template <int P>
 kernels::OneShotParams<P>

@@ -44,6 +44,8 @@ void addFused(std::map<std::string, KernelBody> &to) {
       to[fused.symbol] = bodyOf<kernels::OneShotParams>(*kernel);
     else if (fused.variant.family == kernels::Family::GatherRows)
       to[fused.symbol] = bodyOf<kernels::GatherParams>(*kernel);
+    else if (fused.variant.family == kernels::Family::Broadcast)
+      to[fused.symbol] = bodyOf<kernels::BroadcastParams>(*kernel);
   }
 }
 

@@ -80,34 +80,18 @@ void BroadcastLaunch::place(DeviceMemory &memory) {
   consumed_ = memory.make("consumed", count, type_);
 }
 
-template <int P>
-kernels::BroadcastParams<P>
-BroadcastLaunch::paramsOf(const WorkspaceAddresses &workspace,
-                          const std::vector<MemberLaunch *> &members) const {
-  kernels::BroadcastParams<P> params{};
-  params.ready = readyFlagsOf<P>(workspace, member_);
-  for (std::size_t peer = 0; peer < P; ++peer) {
-    params.chunk[peer] = reinterpret_cast<std::uint32_t *>(
-        workspace.symmetric[peer] + workspace.layout.chunkFlags);
-    params.to[peer] = static_cast<const BroadcastLaunch *>(members[peer])->to_;
-  }
-  params.uses =
-      reinterpret_cast<std::uint32_t *>(workspace.own + workspace.layout.uses);
-  params.from = from_;
-  params.bytes = plan.bytes;
-  params.chunkBytes = kChunkBytes;
-  params.root = static_cast<std::uint32_t>(plan.step->attrs.root);
-  return params;
-}
-
 void BroadcastLaunch::launch(GroupMachine &machine,
                              const std::vector<MemberLaunch *> &members) {
   if (from_)
     machine.copy(member_, "producer", produced_, from_, plan.bytes);
+  std::vector<void *> to;
+  for (const MemberLaunch *member : members)
+    to.push_back(static_cast<const BroadcastLaunch *>(member)->to_);
   withRanks(plan.variant.ranks, [&](auto ranks) {
     constexpr int P = decltype(ranks)::value;
     machine.start(member_, kernel_, plan.shape,
-                  paramsOf<P>(machine.workspace(member_), members));
+                  broadcastParamsOf<P>(plan, from_, to,
+                                       machine.workspace(member_), member_));
   });
   machine.copy(member_, "consumer", to_, consumed_, plan.bytes);
 }

@@ -45,11 +45,6 @@ public:
   void take(std::int64_t member) override;
 
 private:
-  template <int P>
-  kernels::BroadcastParams<P>
-  paramsOf(const WorkspaceAddresses &workspace,
-           const std::vector<MemberLaunch *> &members) const;
-
   RankContext<float> &rank_;
   const kernels::Kernel &kernel_;
   Stored type_ = Stored::I64;
