@@ -325,11 +325,10 @@ GlobalValue CudaDevice::readTap(std::size_t index) const {
 std::vector<KernelUse> CudaDevice::kernelUses() const {
   if (!ran_)
     return {};
-  return listUses(ran_->variant->steps, ran_->plans.front(),
-                  [&](const Step &step) {
-                    auto found = ran_->kernels.find(&step);
-                    return found == ran_->kernels.end() ? "" : found->second;
-                  });
+  return ran_->plans->uses([&](const Step &step) {
+    auto found = ran_->kernels.find(&step);
+    return found == ran_->kernels.end() ? "" : found->second;
+  });
 }
 
 } // namespace layline::runtime::cuda

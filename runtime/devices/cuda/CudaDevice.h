@@ -43,7 +43,7 @@ private:
   struct Program {
     const Variant *variant = nullptr;
     std::int64_t tokens = 0;
-    std::vector<StepPlans> plans; ///< by rank
+    std::optional<RunPlans> plans;
     /// What steps without a kernel of the catalogue are done by.
     std::map<const Step *, std::string> kernels;
     std::vector<CommandGroup> groups;

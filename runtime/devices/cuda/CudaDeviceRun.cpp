@@ -85,7 +85,7 @@ CudaDevice::Program &CudaDevice::programFor(const RunRequest &request) {
   program.memory.resize(cards_.size());
   program.graphs.resize(cards_.size());
   try {
-    program.plans = fused_.plan(*request.variant);
+    program.plans.emplace(fused_.plan(*request.variant));
     build(program, request);
   } catch (...) {
     programs_.pop_front();
@@ -157,20 +157,17 @@ void CudaDevice::addStep(ProgramBuilder &builder, Program &program,
            step.name().empty() ? "" : ", ", step.name(), "): ", error.what());
     }
   };
-  const StepPlans &plans = program.plans.front();
-  if (auto found = plans.find(&step);
-      found != plans.end() && found->second.hasKernel) {
-    named([&] { fused_.add(builder, program.plans, step); });
-    for (const Step &inner : step.body)
-      addTaps(builder, program, inner);
-  } else {
-    for (const Step &inner : step.body)
-      addStep(builder, program, inner);
-    std::size_t before = builder.size();
-    if (StepFunction add = functionOf(step.kind)) {
-      named([&] { add(builder, step); });
-      program.kernels[&step] = builder.kernelsFrom(before);
-    }
+  const RunPlans &plans = *program.plans;
+  const RunPlans::OfRanks *launches = plans.launchesOf(step);
+  bool isDone = launches || plans.isDoneBefore(step);
+  if (launches)
+    named([&] { fused_.add(builder, *launches); });
+  for (const Step &inner : step.body)
+    addStep(builder, program, inner);
+  std::size_t before = builder.size();
+  if (StepFunction add = functionOf(step.kind); add && !isDone) {
+    named([&] { add(builder, step); });
+    program.kernels[&step] = builder.kernelsFrom(before);
   }
   addTaps(builder, program, step);
 }

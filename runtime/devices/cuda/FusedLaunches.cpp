@@ -53,6 +53,9 @@ FusedLaunches::FusedLaunches(const Plan &plan, const DeviceOptions &options,
     return static_cast<std::uint32_t>(
         std::max<std::int64_t>(1, residentBlocks(variant)));
   };
+  kernels_.refuses = [this](const RankRun &run, const LaunchPlan &planned) {
+    return refusal(ranks_[static_cast<std::size_t>(run.rank)], planned);
+  };
 }
 
 /// Null: none on that card, or of a family that is not launched here.
@@ -86,105 +89,65 @@ FusedLaunches::residentBlocks(const kernels::Variant &variant) const {
 // ---- What runs as what
 // ---------------------------------------------------------
 
-std::vector<StepPlans> FusedLaunches::plan(const Variant &variant) {
+RunPlans FusedLaunches::plan(const Variant &variant) {
   std::set<int> streams;
   for (const Step &step : variant.steps)
     if (isCollective(step))
       streams.insert(step.stream);
   waitingStreams_ =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(streams.size()));
-  std::vector<StepPlans> plans(ranks_.size());
-  for (const Step &step : variant.steps)
-    planStep(step, plans);
-  makeWorkspaces(variant, plans);
+  std::vector<RankRun> runs;
+  for (const RankView &rank : ranks_)
+    runs.push_back({&plan_, rank.rank, options_.precision, rank.environment()});
+  RunPlans plans(runs, variant.steps, kernels_, options_.taps);
+  plans.forEachLaunch([this](const Step &, OfRanks &launches) {
+    equalizeGrids(launches);
+    checkAgreement(launches);
+  });
+  makeWorkspaces(plans);
   return plans;
-}
-
-/// A launch is for all ranks of a card, so that a step runs one way on all.
-void FusedLaunches::planStep(const Step &step, std::vector<StepPlans> &plans) {
-  if (!isLookedFor(step))
-    return;
-  OfRanks planned;
-  const LaunchPlan *without = nullptr;
-  for (const RankView &rank : ranks_) {
-    RankRun run;
-    run.plan = &plan_;
-    run.rank = rank.rank;
-    run.precision = options_.precision;
-    run.environment = rank.environment();
-    planned.push_back(planLaunch(run, step, kernels_, options_.taps));
-    LaunchPlan &its = planned.back();
-    if (its.hasKernel)
-      its.reason = refusal(rank, step, its);
-    its.hasKernel = its.reason.empty();
-  }
-  for (const LaunchPlan &its : planned)
-    if (!its.hasKernel && !without)
-      without = &its;
-  if (without) {
-    std::string reason = without->reason;
-    for (LaunchPlan &its : planned) {
-      its.hasKernel = false;
-      its.reason = reason;
-    }
-    for (const Step &inner : step.body)
-      planStep(inner, plans);
-  } else {
-    equalizeGrids(planned);
-    checkAgreement(step, planned);
-  }
-  for (std::size_t r = 0; r < planned.size(); ++r)
-    plans[r].emplace(&step, std::move(planned[r]));
 }
 
 /// Ranks of one launch have one grid, and so have the members of their groups
 /// on other cards.
-void FusedLaunches::equalizeGrids(OfRanks &planned) const {
-  for (LaunchPlan &its : planned)
-    for (const LaunchPlan &other : planned)
+void FusedLaunches::equalizeGrids(OfRanks &launches) const {
+  for (LaunchPlan &its : launches)
+    for (const LaunchPlan &other : launches)
       if (other.variant == its.variant && other.shape.block == its.shape.block)
         its.shape.grid = std::max(its.shape.grid, other.shape.grid);
 }
 
-void FusedLaunches::checkAgreement(const Step &step,
-                                   const OfRanks &planned) const {
+void FusedLaunches::checkAgreement(const OfRanks &launches) const {
   for (const RankView &rank : ranks_) {
-    const LaunchPlan &its = planned[static_cast<std::size_t>(rank.rank)];
+    const LaunchPlan &its = launches[static_cast<std::size_t>(rank.rank)];
     if (!its.variant.waits() || memberOf(rank, its) != 0)
       continue;
     auto group = static_cast<std::size_t>(its.group);
     std::vector<std::uint64_t> digests;
     for (std::int64_t member : rank.instances[group]->ranks) {
-      const LaunchPlan &of = planned[static_cast<std::size_t>(member)];
+      const LaunchPlan &of = launches[static_cast<std::size_t>(member)];
       digests.push_back(kernels::digestOf(of.variant, of.problem, of.shape));
     }
     std::string error;
     if (!kernels::checkAgreement(plan_.groups[group].id, digests, error))
-      fail(LAYLINE_INTERNAL, "step '", step.id, "': ", error);
+      fail(LAYLINE_INTERNAL, "step '", its.step->id, "': ", error);
   }
 }
 
 /// By group, rank and stream: what all launches there need.
-void FusedLaunches::makeWorkspaces(const Variant &variant,
-                                   const std::vector<StepPlans> &plans) {
+void FusedLaunches::makeWorkspaces(RunPlans &plans) {
   std::map<std::tuple<int, std::int64_t, int>, kernels::WorkspaceNeed> needs;
-  auto collect = [&](const auto &self, const Step &step, int stream) -> void {
-    for (const Step &inner : step.body)
-      self(self, inner, stream);
-    for (const RankView &rank : ranks_) {
-      const StepPlans &of = plans[static_cast<std::size_t>(rank.rank)];
-      auto found = of.find(&step);
-      if (found == of.end() || !found->second.hasKernel ||
-          !found->second.variant.waits())
+  plans.forEachLaunch([&](const Step &topLevel, const OfRanks &launches) {
+    for (const LaunchPlan &its : launches) {
+      if (!its.variant.waits())
         continue;
-      const LaunchPlan &its = found->second;
+      const RankView &rank =
+          ranks_[static_cast<std::size_t>(&its - launches.data())];
       std::int64_t first =
           rank.instances[static_cast<std::size_t>(its.group)]->ranks.front();
-      its.addTo(needs[{its.group, first, stream}]);
+      its.addTo(needs[{its.group, first, topLevel.stream}]);
     }
-  };
-  for (const Step &step : variant.steps)
-    collect(collect, step, step.stream);
+  });
   for (const auto &[where, need] : needs) {
     const auto &[group, rank, stream] = where;
     workspaces_.reserve(group, rank, static_cast<std::size_t>(stream), need);
@@ -228,10 +191,10 @@ RowAddresses FusedLaunches::addressesOf(const RankView &rank,
 template <int P>
 void FusedLaunches::addGroup(ProgramBuilder &builder, std::size_t card,
                              const std::vector<const RankView *> &ranks,
-                             const std::vector<StepPlans> &plans,
-                             const Step &step) {
+                             const OfRanks &launches) {
+  const Step &step = *launches.front().step;
   auto planOf = [&](std::int64_t rank) -> const LaunchPlan & {
-    return plans[static_cast<std::size_t>(rank)].at(&step);
+    return launches[static_cast<std::size_t>(rank)];
   };
   const LaunchPlan &first = planOf(ranks.front()->rank);
   std::string error;
@@ -317,13 +280,11 @@ void FusedLaunches::addGroup(ProgramBuilder &builder, std::size_t card,
 /// A tap wants a rank's own rows as they were before they were gathered: they
 /// stand in what was.
 static void keepUngathered(ProgramBuilder &builder,
-                           const std::vector<StepPlans> &plans,
-                           const Step &step) {
-  if (!plans.front().at(&step).work.ungathered)
+                           const RunPlans::OfRanks &launches) {
+  if (!launches.front().work.ungathered)
     return;
   addMove(builder, [&](const RankView &rank) {
-    const LaunchPlan &its =
-        plans[static_cast<std::size_t>(rank.rank)].at(&step);
+    const LaunchPlan &its = launches[static_cast<std::size_t>(rank.rank)];
     Move move = moveWithin(rank, *its.work.values, *its.work.ungathered);
     kernels::RowBlock own =
         its.own(static_cast<std::int64_t>(memberOf(rank, its)));
@@ -335,8 +296,7 @@ static void keepUngathered(ProgramBuilder &builder,
   });
 }
 
-void FusedLaunches::add(ProgramBuilder &builder,
-                        const std::vector<StepPlans> &plans, const Step &step) {
+void FusedLaunches::add(ProgramBuilder &builder, const OfRanks &launches) {
   for (std::size_t card = 0; card < cards_.size(); ++card) {
     std::vector<const RankView *> left;
     for (const RankView &rank : ranks_)
@@ -345,7 +305,7 @@ void FusedLaunches::add(ProgramBuilder &builder,
     // Groups of other sizes, or of other row counts, may want another kernel.
     while (!left.empty()) {
       auto planOf = [&](const RankView *rank) -> const LaunchPlan & {
-        return plans[static_cast<std::size_t>(rank->rank)].at(&step);
+        return launches[static_cast<std::size_t>(rank->rank)];
       };
       const LaunchPlan &first = planOf(left.front());
       std::vector<const RankView *> together, others;
@@ -357,19 +317,19 @@ void FusedLaunches::add(ProgramBuilder &builder,
             .push_back(rank);
       switch (first.variant.ranks) {
       case 1:
-        addGroup<1>(builder, card, together, plans, step);
+        addGroup<1>(builder, card, together, launches);
         break;
       case 2:
-        addGroup<2>(builder, card, together, plans, step);
+        addGroup<2>(builder, card, together, launches);
         break;
       case 3:
-        addGroup<3>(builder, card, together, plans, step);
+        addGroup<3>(builder, card, together, launches);
         break;
       case 4:
-        addGroup<4>(builder, card, together, plans, step);
+        addGroup<4>(builder, card, together, launches);
         break;
       case 8:
-        addGroup<8>(builder, card, together, plans, step);
+        addGroup<8>(builder, card, together, launches);
         break;
       default:
         fail(LAYLINE_INTERNAL, "kernel ", first.variant.name(),
@@ -379,7 +339,7 @@ void FusedLaunches::add(ProgramBuilder &builder,
     }
   }
   if (options_.taps)
-    keepUngathered(builder, plans, step);
+    keepUngathered(builder, launches);
 }
 
 } // namespace layline::runtime::cuda

@@ -7,9 +7,8 @@
 #include "devices/cuda/Groups.h"
 #include "devices/cuda/ProgramBuilder.h"
 #include "devices/cuda/Workspaces.h"
-#include "kernels/plan/StepPlans.h"
+#include "kernels/plan/RunPlans.h"
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -23,41 +22,35 @@ public:
                 const std::vector<std::unique_ptr<Card>> &cards,
                 const Groups &groups);
 
-  /// What each step of the run that the ranks are set to is launched as, by
-  /// rank: on all ranks the same kernel with the same grid, or step by step on
-  /// all of them, for a reason that the first rank's plans have. Workspaces are
-  /// made for it: no kernel may be running. Throws Error.
-  std::vector<StepPlans> plan(const Variant &variant);
+  /// What each step of the run that the ranks are set to is launched as: on all
+  /// ranks the same kernel with the same grid, or on none. Workspaces are made
+  /// for it: no kernel may be running. Throws Error.
+  RunPlans plan(const Variant &variant);
 
-  /// Adds the launches of a step that has a kernel.
-  void add(ProgramBuilder &builder, const std::vector<StepPlans> &plans,
-           const Step &step);
+  /// Adds the launches of a step, by rank.
+  void add(ProgramBuilder &builder, const RunPlans::OfRanks &launches);
 
   /// Workspaces as if no kernel had run. No kernel may be running.
   void reset() { workspaces_.reset(); }
 
 private:
-  using OfRanks = std::vector<LaunchPlan>;
+  using OfRanks = RunPlans::OfRanks;
 
   KernelFunction find(const kernels::Variant &variant, std::size_t card) const;
   std::int64_t residentBlocks(const kernels::Variant &variant) const;
-  void planStep(const Step &step, std::vector<StepPlans> &plans);
-  std::string refusal(const RankView &rank, const Step &step,
-                      const LaunchPlan &planned) const;
-  std::string broadcastRefusal(const RankView &rank, const Step &step,
+  std::string refusal(const RankView &rank, const LaunchPlan &planned) const;
+  std::string broadcastRefusal(const RankView &rank,
                                const LaunchPlan &planned) const;
-  std::string tapRefusal(const Step &step, const LaunchPlan &planned) const;
-  void equalizeGrids(OfRanks &planned) const;
-  void checkAgreement(const Step &step, const OfRanks &planned) const;
-  void makeWorkspaces(const Variant &variant,
-                      const std::vector<StepPlans> &plans);
+  void equalizeGrids(OfRanks &launches) const;
+  void checkAgreement(const OfRanks &launches) const;
+  void makeWorkspaces(RunPlans &plans);
 
   RowAddresses addressesOf(const RankView &rank,
                            const LaunchPlan &planned) const;
   template <int P>
   void addGroup(ProgramBuilder &builder, std::size_t card,
                 const std::vector<const RankView *> &ranks,
-                const std::vector<StepPlans> &plans, const Step &step);
+                const OfRanks &launches);
 
   const Plan &plan_;
   const DeviceOptions &options_;

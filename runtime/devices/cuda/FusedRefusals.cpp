@@ -23,7 +23,7 @@ constexpr Address kAlignment = 16;
 } // namespace
 
 /// Why a kernel that there is is not launched, or "".
-std::string FusedLaunches::refusal(const RankView &rank, const Step &step,
+std::string FusedLaunches::refusal(const RankView &rank,
                                    const LaunchPlan &planned) const {
   const RowWork &work = planned.work;
   if (work.isArranged)
@@ -38,7 +38,7 @@ std::string FusedLaunches::refusal(const RankView &rank, const Step &step,
                     ranksOnCard_, " ranks on ", waitingStreams_, " streams");
   }
   if (planned.variant.family == kernels::Family::Broadcast)
-    return broadcastRefusal(rank, step, planned);
+    return broadcastRefusal(rank, planned);
   for (const Operand *operand :
        {work.rows, work.bias, work.innerWeight, work.residual, work.weight,
         work.normBias, work.gate, work.values, work.residualOut}) {
@@ -61,15 +61,14 @@ std::string FusedLaunches::refusal(const RankView &rank, const Step &step,
       return concat("a value does not begin at a multiple of ", kAlignment,
                     " bytes");
   }
-  return tapRefusal(step, planned);
+  return "";
 }
 
 /// Rows are bytes of one type on both sides, a vector at a time.
 std::string FusedLaunches::broadcastRefusal(const RankView &rank,
-                                            const Step &step,
                                             const LaunchPlan &planned) const {
   for (const char *name : {"input", "output"}) {
-    const Operand &operand = step.arg(name);
+    const Operand &operand = planned.step->arg(name);
     std::int64_t each = isInteger(operand.dtype)
                             ? std::int64_t(sizeof(std::int64_t))
                             : local::numberBytes(rank.numbers(operand).type);
@@ -84,29 +83,6 @@ std::string FusedLaunches::broadcastRefusal(const RankView &rank,
         rank.address(operand.index) % kAlignment != 0)
       return concat("its ", name, " does not begin at a multiple of ",
                     kAlignment, " bytes");
-  }
-  return "";
-}
-
-std::string FusedLaunches::tapRefusal(const Step &step,
-                                      const LaunchPlan &planned) const {
-  if (!options_.taps)
-    return "";
-  auto isKept = [&](const Operand &value) {
-    for (const Operand *kept : {planned.work.values, planned.work.residualOut,
-                                planned.work.ungathered})
-      if (kept && kept->index == value.index)
-        return true;
-    return false;
-  };
-  for (const Step &inner : step.body) {
-    std::size_t output = 0;
-    for (std::size_t a = 0; a < inner.args.size() && !inner.names.empty(); ++a)
-      for (const Operand &operand : inner.args[a])
-        if (inner.info().args[a].isOutput && !inner.names[output++].empty() &&
-            operand.of == Operand::Of::Buffer && !isKept(operand))
-          return concat("tap '", inner.names[output - 1],
-                        "' is of a value that the kernel keeps to itself");
   }
   return "";
 }

@@ -88,14 +88,9 @@ Region gatheredRegion(const RankRun &rank, const Step &gather,
   return region;
 }
 
-LaunchPlan planLaunch(const RankRun &rank, const Step &step,
-                      const KernelSet &kernels, bool keepsInner) {
-  LaunchPlan result;
-  result.step = &step;
-  if (kernels.refuses)
-    result.reason = kernels.refuses(step);
-  if (!result.reason.empty())
-    return result;
+/// The kernel there is for a step, by its family.
+static LaunchPlan planOfFamily(const RankRun &rank, const Step &step,
+                               const KernelSet &kernels, bool keepsInner) {
   std::optional<kernels::Family> family = familyOf(step.kind);
   if (!family)
     return planRows(rank, step, kernels, keepsInner);
@@ -109,6 +104,16 @@ LaunchPlan planLaunch(const RankRun &rank, const Step &step,
   default:
     return planExperts(rank, step, kernels);
   }
+}
+
+LaunchPlan planLaunch(const RankRun &rank, const Step &step,
+                      const KernelSet &kernels, bool keepsInner) {
+  LaunchPlan result = planOfFamily(rank, step, kernels, keepsInner);
+  if (result.hasKernel && kernels.refuses) {
+    result.reason = kernels.refuses(rank, result);
+    result.hasKernel = result.reason.empty();
+  }
+  return result;
 }
 
 } // namespace layline::runtime

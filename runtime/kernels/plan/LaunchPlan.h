@@ -37,6 +37,8 @@ struct RankRun {
   }
 };
 
+struct LaunchPlan;
+
 /// What a device has to launch with.
 struct KernelSet {
   /// Whether it has the kernel.
@@ -44,9 +46,9 @@ struct KernelSet {
   /// Blocks of maxThreads() threads that are resident together on a rank, after
   /// what is left to others. Throws Error where there are none.
   std::function<std::uint32_t(const kernels::Variant &)> residentBlocks;
-  /// Why the device runs a step in another way whatever kernels there are; ""
-  /// if it does not. May be empty.
-  std::function<std::string(const Step &)> refuses;
+  /// Why the device does not launch what it has a kernel for; "" if it does.
+  /// May be empty.
+  std::function<std::string(const RankRun &, const LaunchPlan &)> refuses;
 };
 
 /// A launch, or why there is none. Of families of rows and of gather_rows the

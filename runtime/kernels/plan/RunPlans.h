@@ -1,62 +1,84 @@
-// The launches of a variant's steps on one rank, fused steps whole or in
-// pieces.
+// The launches of a variant's steps, fused steps whole or in pieces, and which
+// steps run as which kernel.
 #ifndef LAYLINE_RUNTIME_KERNELS_PLAN_RUNPLANS_H
 #define LAYLINE_RUNTIME_KERNELS_PLAN_RUNPLANS_H
 
-#include "kernels/plan/StepPlans.h"
+#include "engine/Device.h"
+#include "kernels/plan/LaunchPlan.h"
 
+#include <cstdint>
+#include <functional>
 #include <list>
-#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace layline::runtime {
 
+/// A group of the plan and its first rank; of a rank by itself, kNoGroup and
+/// the rank. What shares a workspace.
+using LaunchGroup = std::pair<int, std::int64_t>;
+constexpr int kNoGroup = -1;
+LaunchGroup launchGroup(const Plan &plan, std::int64_t rank, int group);
+
 /// A fused step is one launch, or runs in pieces: the longest runs of its body
-/// that are one launch each, and between them steps without a kernel.
+/// that are one launch each, and between them steps without a kernel. Of
+/// several ranks all run a step the same way.
 class RunPlans {
 public:
-  /// The steps must outlive the plans. `isTapped`: all values with a name are
-  /// asked for, so that a fused step whose kernel keeps one to itself runs in
-  /// pieces, each of which gives its own. Adds to `needs` what the workspace of
-  /// each of the rank's groups has to hold.
-  RunPlans(const RankRun &rank, const std::vector<Step> &steps,
-           const KernelSet &kernels, bool isTapped,
-           std::map<LaunchGroup, kernels::WorkspaceNeed> &needs);
+  /// By rank, in the order in which the ranks were given.
+  using OfRanks = std::vector<LaunchPlan>;
+
+  /// The steps must outlive the plans. A step has a kernel where it has one on
+  /// each of `ranks`, else none, for the reason of the first that has none.
+  /// `isTapped`: all values with a name are asked for, so that a fused step
+  /// whose kernel keeps one to itself runs in pieces, each of which gives its
+  /// own.
+  RunPlans(const std::vector<RankRun> &ranks, const std::vector<Step> &steps,
+           const KernelSet &kernels, bool isTapped);
   RunPlans(RunPlans &&) = default;
   RunPlans(const RunPlans &) = delete;
   RunPlans &operator=(const RunPlans &) = delete;
 
-  /// Of a step, of a piece that of its first step; null: not looked for
-  /// (isLookedFor).
-  const LaunchPlan *find(const Step &step) const;
+  /// The launches of a step, of a piece those of its first step; null: it has
+  /// none.
+  const OfRanks *launchesOf(const Step &step) const;
+  /// Calls visit(top-level step, OfRanks &) for all launches in their order.
+  template <typename Visit> void forEachLaunch(const Visit &visit) {
+    for (const Step &step : steps_)
+      visitLaunches(step, step, visit);
+  }
   /// Whether an inner step is done by the launch of one before it.
   bool isDoneBefore(const Step &inner) const;
   /// Whether a value that a step of a body gives is there after the step it is
   /// in. A kernel keeps some on chip.
   bool gives(const Step &inner, const Operand &value) const;
 
-  /// Which steps run as which kernel, and why others do not.
-  std::vector<KernelUse> uses() const;
+  /// Which steps run as which kernel on the first rank, and why others do not.
+  /// `own`: the device's kernel of a step that has none of the catalogue; null:
+  /// it does not say.
+  std::vector<KernelUse>
+  uses(const std::function<std::string(const Step &)> &own = nullptr) const;
 
 private:
-  void plan(const Step &step);
-  void planPieces(const Step &step);
-  LaunchPlan planned(const Step &step) const;
-  void add(const Step &first, const Step *last, LaunchPlan plan);
-  /// A step of its own of some that stand one behind another in a body.
-  Step pieceOf(const Step &step, std::size_t begin, std::size_t end) const;
-  bool isNamed(const Step &inner, std::size_t output) const;
-  /// The name of a value that somebody asks for and the launch does not give.
-  std::string missing(const Step &step, const LaunchPlan &plan) const;
+  struct Asked; // what is planned for
+  void plan(const Asked &asked, const Step &step);
+  void planPieces(const Asked &asked, const Step &step);
+  void add(const Step &first, const Step *last, OfRanks launches);
 
-  const RankRun rank_;
+  template <typename Visit>
+  void visitLaunches(const Step &topLevel, const Step &step,
+                     const Visit &visit) {
+    if (launchesOf(step))
+      visit(topLevel, plans_.at(&step));
+    for (const Step &inner : step.body)
+      visitLaunches(topLevel, inner, visit);
+  }
+
   const std::vector<Step> &steps_;
-  const KernelSet &kernels_;
-  bool isTapped_;
-  std::map<LaunchGroup, kernels::WorkspaceNeed> &needs_;
-  StepPlans plans_;
+  /// Of the steps that are looked for (isLookedFor).
+  std::unordered_map<const Step *, OfRanks> plans_;
   /// Of steps that are done by a launch, the step that it is planned under.
   std::unordered_map<const Step *, const Step *> launchedWith_;
   std::list<Step> pieces_; ///< what plans of pieces refer to

@@ -1,11 +1,11 @@
 // A rank's value to all of its group, as one kernel on device cuda.
 #include "FakeGpu.h"
 #include "KernelBench.h"
+#include "Uses.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 using namespace layline::test;
@@ -14,17 +14,6 @@ namespace {
 
 constexpr layline_precision kF32 = LAYLINE_PRECISION_F32,
                             kBF16 = LAYLINE_PRECISION_BF16;
-
-/// Steps by kernel, or by the reason why they have none.
-std::map<std::string, int> usesOf(TestEngine &engine) {
-  const char *json = nullptr;
-  engine.check(layline_run_kernels(engine.get(), &json));
-  std::map<std::string, int> uses;
-  for (const Json &use : Json::parse(json))
-    for (const char *what : {"kernel", "reason"})
-      uses[use[what].get<std::string>()] += use["steps"].get<int>();
-  return uses;
-}
 
 } // namespace
 
@@ -64,7 +53,7 @@ TEST_CASE("a rank's value and ids go to all of its group as bytes", "[fused]") {
       CHECK(cuda.output("sent").data == cpu.output("sent").data);
       CHECK(cuda.integers("ids") == cpu.integers("ids"));
     }
-    std::map<std::string, int> steps = usesOf(cuda);
+    std::map<std::string, int> steps = stepsBy(cuda.get());
     std::string name = "broadcast x" + std::to_string(ranks);
     CHECK(steps[name] == (width == 3 ? 0 : 2));
   }

@@ -7,8 +7,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <algorithm>
-
 using namespace layline::test;
 namespace simt = layline::simt;
 
@@ -21,14 +19,6 @@ FakeCards cards(int count, unsigned seed = 1) {
   fake.count = count;
   fake.emulator.seed = seed;
   return fake;
-}
-
-/// How many uses have this in their text.
-std::ptrdiff_t usesWith(const std::vector<std::string> &uses,
-                        const std::string &text) {
-  return std::count_if(uses.begin(), uses.end(), [&](const std::string &use) {
-    return use.find(text) != std::string::npos;
-  });
 }
 
 const std::string kBoundary =
@@ -194,21 +184,6 @@ TEST_CASE("rows go to their experts and come back by NCCL") {
   }
   CHECK(gpu.emulatorError().empty());
   CHECK(gpu.liveCount() == 0);
-}
-
-TEST_CASE("a tap of what a kernel keeps to itself takes the step apart",
-          "[fused]") {
-  FakeGpu gpu(cards(1));
-  GoldenRun run("cuda", "v1.0/qwen3_moe-tp3", "qwen3_moe",
-                LAYLINE_PRECISION_F32, true);
-  run.run(0, 4);
-  for (const std::string &use : run.uses())
-    if (use.find("keeps to itself") != std::string::npos)
-      CHECK(use.find("tap '") != std::string::npos);
-  GoldenRun cpu("cpu", "v1.0/qwen3_moe-tp3", "qwen3_moe", LAYLINE_PRECISION_F32,
-                true);
-  cpu.run(0, 4);
-  CHECK(run.tapNames() == cpu.tapNames());
 }
 
 TEST_CASE("a kernel gives on device cuda the bits of device simt", "[fused]") {

@@ -3,6 +3,7 @@
 #include "FakeGpu.h"
 #include "GoldenRun.h"
 #include "KernelBench.h"
+#include "Uses.h"
 
 #include <catch2/catch.hpp>
 
@@ -17,17 +18,6 @@ FakeCards cards(int count) {
   fake.count = count;
   fake.emulator.raceCheck = true;
   return fake;
-}
-
-/// Steps by kernel, or by the reason why they have none.
-std::map<std::string, int> usesOf(TestEngine &engine) {
-  const char *json = nullptr;
-  engine.check(layline_run_kernels(engine.get(), &json));
-  std::map<std::string, int> uses;
-  for (const Json &use : Json::parse(json))
-    for (const char *what : {"kernel", "reason"})
-      uses[use[what].get<std::string>()] += use["steps"].get<int>();
-  return uses;
 }
 
 /// The rank's rows of a value, and all of them again.
@@ -83,10 +73,10 @@ TEST_CASE("ids, rows of 8 bits and narrow rows are gathered as bytes",
       CHECK(cuda.output(id).data == cpu.output(id).data);
     }
     CHECK(cuda.integers("ids") == cpu.integers("ids"));
-    std::map<std::string, int> uses = usesOf(cuda);
+    std::map<std::string, int> steps = stepsBy(cuda.get());
     std::string name = "gather_rows x" + std::to_string(ranks);
-    CHECK(uses[name + " own->everyone"] == 1);
-    CHECK(uses[name + " own->everyone by_word"] == 2);
+    CHECK(steps[name + " own->everyone"] == 1);
+    CHECK(steps[name + " own->everyone by_word"] == 2);
   }
   std::ptrdiff_t launches = std::count_if(
       gpu.launches().begin(), gpu.launches().end(), [](const auto &launch) {

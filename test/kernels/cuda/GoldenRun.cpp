@@ -81,19 +81,6 @@ std::vector<double> GoldenRun::cache(const std::string &id,
   return values;
 }
 
-std::vector<std::string> GoldenRun::uses() {
-  const char *json = nullptr;
-  check(layline_run_kernels(engine_.get(), &json));
-  std::vector<std::string> uses;
-  for (const auto &use : nlohmann::json::parse(json)) {
-    std::string reason = use["reason"];
-    uses.push_back(use["step"].get<std::string>() + ": " +
-                   use["kernel"].get<std::string>() +
-                   (reason.empty() ? "" : " (" + reason + ")"));
-  }
-  return uses;
-}
-
 std::vector<std::string> GoldenRun::tapNames() {
   std::int64_t count = 0;
   check(layline_tap_count(engine_.get(), &count));

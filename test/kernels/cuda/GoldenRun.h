@@ -3,6 +3,7 @@
 #define LAYLINE_TEST_KERNELS_CUDA_GOLDENRUN_H
 
 #include "TestEngine.h"
+#include "Uses.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
 
@@ -30,7 +31,7 @@ public:
   std::vector<double> logits();
   std::vector<double> cache(const std::string &id, std::int64_t elements);
   /// What steps of the last run ran as: "kinds: kernel (reason)".
-  std::vector<std::string> uses();
+  std::vector<std::string> uses() { return usesOf(engine_.get()); }
   std::vector<std::string> tapNames();
   std::vector<double> tap(const std::string &name);
   /// Rows of the recorded tensor [T, ..]; empty if it was not recorded.

@@ -3,7 +3,7 @@
 #include "GoldenRun.h"
 #include "LlamaPlan.h"
 #include "kernels/FusedKernels.h"
-#include "kernels/plan/LaunchPlan.h"
+#include "kernels/plan/RunPlans.h"
 #include "plan/Load.h"
 
 #include <catch2/catch.hpp>
@@ -15,10 +15,9 @@ using namespace layline;
 using namespace layline::test;
 using runtime::Environment;
 using runtime::KernelSet;
-using runtime::LaunchPlan;
 using runtime::Plan;
 using runtime::RankRun;
-using runtime::Step;
+using runtime::RunPlans;
 
 namespace {
 
@@ -76,16 +75,6 @@ std::map<std::string, Json> plans() {
   return all;
 }
 
-/// What a step asks a card for, and its body where the card has no kernel for
-/// all of it (devices/cuda/FusedLaunches.cpp).
-void ask(const RankRun &rank, const Step &step, const KernelSet &card) {
-  if (isLookedFor(step) &&
-      planLaunch(rank, step, card, /*keepsInner=*/false).hasKernel)
-    return;
-  for (const Step &inner : step.body)
-    ask(rank, inner, card);
-}
-
 /// By the name of each kernel of the catalogue, a plan that asks for it.
 std::map<std::string, std::pair<kernels::Variant, std::string>> asked() {
   std::map<std::string, std::pair<kernels::Variant, std::string>> found;
@@ -116,8 +105,7 @@ std::map<std::string, std::pair<kernels::Variant, std::string>> asked() {
             RankRun rank{
                 &plan, r, precision,
                 Environment{tokens, 0, coordinates.data(), parts.data()}};
-            for (const Step &step : variant.steps)
-              ask(rank, step, card);
+            RunPlans({rank}, variant.steps, card, /*isTapped=*/false);
           }
     }
   return found;

@@ -40,15 +40,21 @@ KernelLauncher::KernelLauncher(const Plan &plan, const DeviceOptions &device,
 void KernelLauncher::prepare(const std::vector<RankContext<float>> &ranks) {
   plans_.clear();
   needs_.clear();
+  KernelSet kernels = kernels_;
+  kernels.refuses = [&](const RankRun &run, const LaunchPlan &plan) {
+    return plan.variant.family == kernels::Family::ScatterPages
+               ? whyNotScattered(ranks[static_cast<std::size_t>(run.rank)],
+                                 *plan.step)
+               : std::string();
+  };
   for (const RankContext<float> &rank : ranks) {
-    RankRun run{&plan_, rank.rank, precision_, rank.environment()};
-    KernelSet kernels = kernels_;
-    kernels.refuses = [&](const Step &step) {
-      return step.kind == StepKind::CacheAppend ? whyNotScattered(rank, step)
-                                                : std::string();
-    };
-    plans_.emplace_back(run, rank.run->variant->steps, kernels, keepsInner_,
-                        needs_);
+    const std::vector<RankRun> alone = {
+        {&plan_, rank.rank, precision_, rank.environment()}};
+    plans_.emplace_back(alone, rank.run->variant->steps, kernels, keepsInner_);
+    plans_.back().forEachLaunch([&](const Step &, RunPlans::OfRanks &launches) {
+      const LaunchPlan &its = launches.front();
+      its.addTo(needs_[launchGroup(plan_, rank.rank, its.group)]);
+    });
   }
   makeMachines();
 }
@@ -129,9 +135,10 @@ bool KernelLauncher::run(RankContext<float> &rank, const Step &step) {
   const RunPlans &plans = plans_[static_cast<std::size_t>(rank.rank)];
   if (plans.isDoneBefore(step))
     return true;
-  const LaunchPlan *plan = plans.find(step);
-  if (!plan || !plan->hasKernel)
+  const RunPlans::OfRanks *launches = plans.launchesOf(step);
+  if (!launches)
     return false;
+  const LaunchPlan *plan = &launches->front();
   GroupMachine &machine =
       *machines_.at(launchGroup(plan_, rank.rank, plan->group));
   if (plan->variant.family == kernels::Family::MergeExperts) {
