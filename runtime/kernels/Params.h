@@ -234,9 +234,9 @@ enum class RopeStyle : std::uint8_t {
 };
 template <int P> struct RopeParams {
   PeerFlags<P> peers;
-  const void *rows;               ///< own rows [.., heads, headWidth]
-  const std::int64_t *positions;  ///< global positions of the own rows
-  const double *inverseFrequency; ///< [rotary / 2], radians a position
+  const void *rows;              ///< own rows [.., heads, headWidth]
+  const std::int64_t *positions; ///< global positions of the own rows
+  const double *halfTurns;       ///< [rotary / 2], a position's angles / pi
   float attentionFactor;
   std::int64_t tokens; ///< of all ranks
   std::int32_t heads, headWidth, rotary;

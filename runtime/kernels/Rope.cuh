@@ -1,44 +1,18 @@
 // Rotary position embedding of own rows, which stay or are gathered by all.
 //
-// Pair i of a head is rotated by position * inverseFrequency[i]. The position
-// is an operand: a row's local number is not it. Angles are taken in double, in
-// units of pi: a float loses their fraction at long contexts, and sincospi
-// needs no table to reduce them.
+// Pair i of a head is rotated by position * halfTurns[i] * pi. The position is
+// an operand: a row's local number is not it.
 #ifndef LAYLINE_RUNTIME_KERNELS_ROPE_CUH
 #define LAYLINE_RUNTIME_KERNELS_ROPE_CUH
 
 #include "Flags.cuh"
+#include "Rotation.cuh"
 #include "Rows.cuh"
-
-#if !defined(__CUDACC__)
-#include <cmath>
-#endif
 
 namespace layline::kernels {
 
-constexpr double kPi = 3.14159265358979323846;
 /// Rotated features of a head are twice that at most.
 constexpr int kMaxPairs = 256;
-
-struct Rotation {
-  float cosine, sine;
-};
-
-__device__ __forceinline__ Rotation rotation(std::int64_t position,
-                                             double inverseFrequency,
-                                             float attentionFactor) {
-  double turns = static_cast<double>(position) * inverseFrequency / kPi;
-  double sine, cosine;
-#if defined(__CUDACC__)
-  sincospi(turns, &sine, &cosine);
-#else
-  turns -= 2 * std::nearbyint(turns / 2);
-  sine = std::sin(turns * kPi);
-  cosine = std::cos(turns * kPi);
-#endif
-  return {static_cast<float>(cosine * attentionFactor),
-          static_cast<float>(sine * attentionFactor)};
-}
 
 /// W elements of a head, in one access if they are a vector.
 template <typename T, int W>
@@ -118,7 +92,7 @@ __device__ __forceinline__ void run_rope(const RopeParams<P> &p) {
     __syncthreads(); // the last row's angles have been read
     for (int i = threadIdx.x; i < p.rotary / 2; i += blockDim.x) {
       const Rotation by =
-          rotation(position, ld(p.inverseFrequency + i), p.attentionFactor);
+          rotation(position, ld(p.halfTurns + i), p.attentionFactor);
       cosines[i] = by.cosine;
       sines[i] = by.sine;
     }

@@ -2,6 +2,7 @@
 
 #include "devices/cuda/HostNumbers.h"
 #include "devices/cuda/Steps.h"
+#include "kernels/plan/LaunchParams.h"
 #include "plan/Error.h"
 
 #include <algorithm>
@@ -124,18 +125,19 @@ void CudaDevice::makeArenas() {
   }
 }
 
-/// RoPE's frequencies in half turns: of short sequences, then of long ones.
+/// RoPE's angles of short sequences, then those of long ones.
 void CudaDevice::makeTables() {
-  constexpr double kPi = 3.14159265358979323846;
   std::vector<double> all;
   std::vector<std::size_t> begins;
+  auto append = [&](const RopeNumbers &numbers) {
+    std::vector<double> halfTurns = halfTurnsOf(numbers);
+    all.insert(all.end(), halfTurns.begin(), halfTurns.end());
+  };
   for (const Table &table : plan_.tables) {
     begins.push_back(all.size());
-    for (double frequency : table.numbers.invFreq)
-      all.push_back(frequency / kPi);
+    append(table.numbers);
     if (table.longNumbers)
-      for (double frequency : table.longNumbers->invFreq)
-        all.push_back(frequency / kPi);
+      append(*table.longNumbers);
   }
   for (const std::unique_ptr<Card> &card : cards_) {
     tables_.emplace_back(*card, all.size() * sizeof(double), "RoPE tables");

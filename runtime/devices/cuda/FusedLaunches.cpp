@@ -1,6 +1,6 @@
 #include "devices/cuda/FusedLaunches.h"
 
-#include "devices/cuda/Moves.h"
+#include "devices/cuda/FusedParams.h"
 #include "kernels/FusedKernels.h"
 #include "plan/Error.h"
 
@@ -15,18 +15,6 @@ namespace {
 bool isCollective(const Step &step) {
   return step.info().isCollective ||
          std::any_of(step.body.begin(), step.body.end(), isCollective);
-}
-
-/// Of a buffer, whatever its type.
-void *valueOf(const RankView &rank, const Operand &operand) {
-  return reinterpret_cast<void *>(rank.address(operand.index));
-}
-
-std::size_t memberOf(const RankView &rank, const LaunchPlan &planned) {
-  return planned.variant.ranks == 1
-             ? 0
-             : static_cast<std::size_t>(
-                   rank.members[static_cast<std::size_t>(planned.group)]);
 }
 
 } // namespace
@@ -65,11 +53,10 @@ KernelFunction FusedLaunches::find(const kernels::Variant &variant,
   bool isLaunched = variant.family == kernels::Family::RowCollective ||
                     variant.family == kernels::Family::OneShot ||
                     variant.family == kernels::Family::GatherRows ||
-                    variant.family == kernels::Family::Broadcast;
+                    variant.family == kernels::Family::Broadcast ||
+                    variant.family == kernels::Family::Rope;
   const kernels::FusedKernel *kernel =
-      isLaunched && variant.scales == kernels::ScaleKind::None
-          ? kernels::findFusedKernel(variant, error)
-          : nullptr;
+      isLaunched ? kernels::findFusedKernel(variant, error) : nullptr;
   return kernel ? cards_[card]->find(kernel->symbol) : nullptr;
 }
 
@@ -157,146 +144,9 @@ void FusedLaunches::makeWorkspaces(RunPlans &plans) {
 // ---- Launches
 // ------------------------------------------------------------------
 
-RowAddresses FusedLaunches::addressesOf(const RankView &rank,
-                                        const LaunchPlan &planned) const {
-  const RowWork &work = planned.work;
-  auto address = [&](const Operand *operand) {
-    return operand ? rank.numbers(*operand).data : nullptr;
-  };
-  // Of an all_reduce every rank has all rows of what goes with them; a kernel
-  // that deals rows out takes the own ones.
-  std::int64_t skipped = 0;
-  if (planned.variant.family == kernels::Family::RowCollective &&
-      work.isAllReduce())
-    skipped =
-        planned.own(static_cast<std::int64_t>(memberOf(rank, planned))).begin *
-        planned.problem.width * kernels::bytesOf(planned.variant.dtype);
-  auto own = [&](const Operand *operand) -> void * {
-    return operand ? static_cast<std::byte *>(address(operand)) + skipped
-                   : nullptr;
-  };
-  RowAddresses at;
-  at.rows = address(work.rows);
-  at.bias = address(work.bias);
-  at.innerWeight = address(work.innerWeight);
-  at.residual = own(work.residual);
-  at.weight = address(work.weight);
-  at.normBias = address(work.normBias);
-  at.gate = own(work.gate);
-  at.values = address(work.values);
-  at.residualOut = own(work.residualOut);
-  return at;
-}
-
-template <int P>
-void FusedLaunches::addGroup(ProgramBuilder &builder, std::size_t card,
-                             const std::vector<const RankView *> &ranks,
-                             const OfRanks &launches) {
-  const Step &step = *launches.front().step;
-  auto planOf = [&](std::int64_t rank) -> const LaunchPlan & {
-    return launches[static_cast<std::size_t>(rank)];
-  };
-  const LaunchPlan &first = planOf(ranks.front()->rank);
-  std::string error;
-  CardLaunch launch;
-  launch.symbol = kernels::findFusedKernel(first.variant, error)->symbol;
-  launch.blocks = first.shape.grid;
-  launch.threads = first.shape.block;
-  launch.waitsForRanks = first.variant.waits();
-  auto workspaceOf = [&](const RankView &rank) {
-    WorkspaceAddresses none;
-    none.symmetric = {nullptr};
-    return P == 1 ? none
-                  : workspaces_.addresses(first.group, rank.rank,
-                                          builder.stream());
-  };
-  auto watchOf = [&](const RankView &rank) {
-    return kernels::Watch{groups_.failureOf(rank), groups_.waitNanoseconds()};
-  };
-  if constexpr (P > 1)
-    if (first.variant.family == kernels::Family::OneShot) {
-      builder.launch<kernels::OneShotParams<P>>(
-          card, ranks, launch, [&](const RankView &rank, auto &p) {
-            const LaunchPlan &its = planOf(rank.rank);
-            p = oneShotParamsOf<P>(
-                its, addressesOf(rank, its), workspaceOf(rank),
-                static_cast<std::int64_t>(memberOf(rank, its)));
-            p.watch = watchOf(rank);
-          });
-      return;
-    }
-  auto membersOf = [&](const RankView &rank) {
-    const LaunchPlan &its = planOf(rank.rank);
-    std::vector<RowAddresses> members;
-    if (P == 1)
-      members.push_back(addressesOf(rank, its));
-    else
-      for (std::int64_t member :
-           rank.instances[static_cast<std::size_t>(its.group)]->ranks)
-        members.push_back(addressesOf(ranks_[static_cast<std::size_t>(member)],
-                                      planOf(member)));
-    return members;
-  };
-  if constexpr (P > 1)
-    if (first.variant.family == kernels::Family::Broadcast) {
-      builder.launch<kernels::BroadcastParams<P>>(
-          card, ranks, launch, [&](const RankView &rank, auto &p) {
-            const LaunchPlan &its = planOf(rank.rank);
-            std::size_t member = memberOf(rank, its);
-            std::vector<void *> to;
-            for (std::int64_t peer :
-                 rank.instances[static_cast<std::size_t>(its.group)]->ranks)
-              to.push_back(valueOf(ranks_[static_cast<std::size_t>(peer)],
-                                   step.arg("output")));
-            bool isRoot = static_cast<std::int64_t>(member) == step.attrs.root;
-            p = broadcastParamsOf<P>(
-                its, isRoot ? valueOf(rank, step.arg("input")) : nullptr, to,
-                workspaceOf(rank), static_cast<std::int64_t>(member));
-            p.ready.watch = watchOf(rank);
-          });
-      return;
-    }
-  if constexpr (P > 1)
-    if (first.variant.family == kernels::Family::GatherRows) {
-      builder.launch<kernels::GatherParams<P>>(
-          card, ranks, launch, [&](const RankView &rank, auto &p) {
-            const LaunchPlan &its = planOf(rank.rank);
-            p = gatherParamsOf<P>(
-                its, membersOf(rank), workspaceOf(rank),
-                static_cast<std::int64_t>(memberOf(rank, its)));
-            p.peers.watch = watchOf(rank);
-          });
-      return;
-    }
-  builder.launch<kernels::RowParams<P>>(
-      card, ranks, launch, [&](const RankView &rank, auto &p) {
-        const LaunchPlan &its = planOf(rank.rank);
-        p = rowParamsOf<P>(its, membersOf(rank), workspaceOf(rank),
-                           static_cast<std::int64_t>(memberOf(rank, its)));
-        p.peers.watch = watchOf(rank);
-      });
-}
-
-/// A tap wants a rank's own rows as they were before they were gathered: they
-/// stand in what was.
-static void keepUngathered(ProgramBuilder &builder,
-                           const RunPlans::OfRanks &launches) {
-  if (!launches.front().work.ungathered)
-    return;
-  addMove(builder, [&](const RankView &rank) {
-    const LaunchPlan &its = launches[static_cast<std::size_t>(rank.rank)];
-    Move move = moveWithin(rank, *its.work.values, *its.work.ungathered);
-    kernels::RowBlock own =
-        its.own(static_cast<std::int64_t>(memberOf(rank, its)));
-    std::int64_t width = its.problem.width;
-    move.outputItems = own.size * width;
-    move.add(0, its.problem.tokens * width, own.begin * width, 0,
-             own.size * width);
-    return move;
-  });
-}
-
 void FusedLaunches::add(ProgramBuilder &builder, const OfRanks &launches) {
+  const FusedStep step{builder, ranks_, workspaces_, launches,
+                       options_.taps != 0};
   for (std::size_t card = 0; card < cards_.size(); ++card) {
     std::vector<const RankView *> left;
     for (const RankView &rank : ranks_)
@@ -304,42 +154,19 @@ void FusedLaunches::add(ProgramBuilder &builder, const OfRanks &launches) {
         left.push_back(&rank);
     // Groups of other sizes, or of other row counts, may want another kernel.
     while (!left.empty()) {
-      auto planOf = [&](const RankView *rank) -> const LaunchPlan & {
-        return launches[static_cast<std::size_t>(rank->rank)];
-      };
-      const LaunchPlan &first = planOf(left.front());
+      const LaunchPlan &first = step.of(*left.front());
       std::vector<const RankView *> together, others;
       for (const RankView *rank : left)
-        (planOf(rank).variant == first.variant &&
-                 planOf(rank).shape == first.shape
+        (step.of(*rank).variant == first.variant &&
+                 step.of(*rank).shape == first.shape
              ? together
              : others)
             .push_back(rank);
-      switch (first.variant.ranks) {
-      case 1:
-        addGroup<1>(builder, card, together, launches);
-        break;
-      case 2:
-        addGroup<2>(builder, card, together, launches);
-        break;
-      case 3:
-        addGroup<3>(builder, card, together, launches);
-        break;
-      case 4:
-        addGroup<4>(builder, card, together, launches);
-        break;
-      case 8:
-        addGroup<8>(builder, card, together, launches);
-        break;
-      default:
-        fail(LAYLINE_INTERNAL, "kernel ", first.variant.name(),
-             " is of a number of ranks that is not launched");
-      }
+      addLaunch(step, card, together);
       left = std::move(others);
     }
   }
-  if (options_.taps)
-    keepUngathered(builder, launches);
+  addResults(step);
 }
 
 } // namespace layline::runtime::cuda

@@ -39,18 +39,9 @@ private:
   KernelFunction find(const kernels::Variant &variant, std::size_t card) const;
   std::int64_t residentBlocks(const kernels::Variant &variant) const;
   std::string refusal(const RankView &rank, const LaunchPlan &planned) const;
-  std::string broadcastRefusal(const RankView &rank,
-                               const LaunchPlan &planned) const;
   void equalizeGrids(OfRanks &launches) const;
   void checkAgreement(const OfRanks &launches) const;
   void makeWorkspaces(RunPlans &plans);
-
-  RowAddresses addressesOf(const RankView &rank,
-                           const LaunchPlan &planned) const;
-  template <int P>
-  void addGroup(ProgramBuilder &builder, std::size_t card,
-                const std::vector<const RankView *> &ranks,
-                const OfRanks &launches);
 
   const Plan &plan_;
   const DeviceOptions &options_;

@@ -1,5 +1,6 @@
 // Why steps that have a kernel run step by step all the same.
 #include "devices/cuda/FusedLaunches.h"
+#include "devices/cuda/FusedParams.h"
 
 #include "plan/Error.h"
 
@@ -17,18 +18,111 @@ const char *nameOf(NumberType type) {
   return names[static_cast<std::size_t>(type)];
 }
 
-/// What the kernels of rows take a vector at a time.
+/// What kernels take a vector at a time.
 constexpr Address kAlignment = 16;
+
+/// Why a kernel cannot take numbers as they are kept: it wants this type, and a
+/// vector at a time unless `isByElement`.
+std::string whyNotTaken(const Numbers &numbers, NumberType type,
+                        bool isByElement = false) {
+  if (numbers.type != type)
+    return concat("a value is kept in ", nameOf(numbers.type),
+                  " where the kernel takes ", nameOf(type));
+  if (!isByElement && reinterpret_cast<Address>(numbers.data) % kAlignment != 0)
+    return concat("a value does not begin at a multiple of ", kAlignment,
+                  " bytes");
+  return "";
+}
+
+/// The same of values that are bytes to a kernel.
+std::string whyNotMoved(const RankView &rank, const Operand &operand,
+                        std::int64_t taken) {
+  std::int64_t each = isInteger(operand.dtype)
+                          ? std::int64_t(sizeof(std::int64_t))
+                          : local::numberBytes(rank.numbers(operand).type);
+  // Inside a fused step that runs step by step numbers are float32.
+  if (std::int64_t bytes =
+          checkedMul(elements(rank.shape(operand)), each, "size of a value");
+      bytes != taken)
+    return concat("a value is kept in ", bytes,
+                  " bytes where the kernel takes ", taken);
+  // Inputs of a run are tables of its parameters, which are aligned.
+  const Buffer &buffer = rank.run->variant->buffers[operand.index];
+  if (buffer.kind != Buffer::Class::Input &&
+      rank.address(operand.index) % kAlignment != 0)
+    return concat("a value does not begin at a multiple of ", kAlignment,
+                  " bytes");
+  return "";
+}
+
+std::string whyNotRows(const RankView &rank, const LaunchPlan &planned) {
+  const RowWork &work = planned.work;
+  if (work.isArranged)
+    return "its parts are no blocks of rows, which the kernel would leave one "
+           "behind another";
+  for (const Operand *operand :
+       {work.rows, work.bias, work.innerWeight, work.residual, work.weight,
+        work.normBias, work.gate, work.values, work.exact, work.residualOut})
+    if (operand)
+      if (std::string why = whyNotTaken(rank.numbers(*operand),
+                                        numberType(planned.variant.dtype));
+          !why.empty())
+        return why;
+  if (!work.isQuantized())
+    return "";
+  // A kernel would send them to everyone too, beside the payload.
+  if (work.exact && planned.isGathered())
+    return "rows leave it that are gathered quantized";
+  const QuantizedRows rows = quantizedRows(rank, planned);
+  std::string why = whyNotTaken(rows.payload, NumberType::E4M3);
+  return why.empty() ? whyNotTaken(rows.scales, NumberType::F32,
+                                   /*isByElement=*/true)
+                     : why;
+}
+
+std::string whyNotGathered(const RankView &rank, const LaunchPlan &planned) {
+  const RowWork &work = planned.work;
+  if (work.isArranged)
+    return whyNotRows(rank, planned);
+  const std::int64_t
+      rowBytes = planned.problem.width,
+      own =
+          planned.own(static_cast<std::int64_t>(memberOf(rank, planned))).size;
+  std::string why = whyNotMoved(rank, *work.rows, own * rowBytes);
+  return why.empty() ? whyNotMoved(rank, *work.values,
+                                   planned.problem.tokens * rowBytes)
+                     : why;
+}
+
+std::string whyNotBroadcast(const RankView &rank, const LaunchPlan &planned) {
+  std::string why =
+      whyNotMoved(rank, planned.step->arg("input"), planned.bytes);
+  return why.empty()
+             ? whyNotMoved(rank, planned.step->arg("output"), planned.bytes)
+             : why;
+}
+
+std::string whyNotRotated(const RankView &rank, const LaunchPlan &planned) {
+  const Numbers from = rank.numbers(planned.step->arg("input")),
+                to = rank.numbers(planned.step->arg("output"));
+  for (const Numbers &numbers : {from, to})
+    if (std::string why =
+            whyNotTaken(numbers, numberType(planned.variant.dtype),
+                        planned.variant.byElement);
+        !why.empty())
+      return why;
+  // A kernel's threads each read what they write over.
+  if (planned.variant.style == kernels::RopeStyle::InterleavedToHalf &&
+      from.data == to.data)
+    return "pairs change their places in one buffer";
+  return "";
+}
 
 } // namespace
 
 /// Why a kernel that there is is not launched, or "".
 std::string FusedLaunches::refusal(const RankView &rank,
                                    const LaunchPlan &planned) const {
-  const RowWork &work = planned.work;
-  if (work.isArranged)
-    return "its parts are no blocks of rows, which the kernel would leave one "
-           "behind another";
   if (planned.variant.waits()) {
     if (groups_.reach(planned.group) == Reach::Nccl)
       return "the cards of its ranks do not reach one another's memory";
@@ -37,54 +131,16 @@ std::string FusedLaunches::refusal(const RankView &rank,
                     "for those of ",
                     ranksOnCard_, " ranks on ", waitingStreams_, " streams");
   }
-  if (planned.variant.family == kernels::Family::Broadcast)
-    return broadcastRefusal(rank, planned);
-  for (const Operand *operand :
-       {work.rows, work.bias, work.innerWeight, work.residual, work.weight,
-        work.normBias, work.gate, work.values, work.residualOut}) {
-    if (!operand)
-      continue;
-    Numbers numbers = rank.numbers(*operand);
-    if (planned.variant.family == kernels::Family::GatherRows) {
-      // Inside a fused step that runs step by step numbers are float32.
-      std::int64_t bytes = isInteger(operand->dtype)
-                               ? std::int64_t(sizeof(std::int64_t))
-                               : local::numberBytes(numbers.type);
-      if (bytes != planned.elementBytes)
-        return concat("a value is kept in ", bytes,
-                      " bytes where the kernel takes ", planned.elementBytes);
-    } else if (numbers.type != numberType(planned.variant.dtype))
-      return concat("a value is kept in ", nameOf(numbers.type),
-                    " where the kernel takes ",
-                    nameOf(numberType(planned.variant.dtype)));
-    if (reinterpret_cast<Address>(numbers.data) % kAlignment != 0)
-      return concat("a value does not begin at a multiple of ", kAlignment,
-                    " bytes");
+  switch (planned.variant.family) {
+  case kernels::Family::Rope:
+    return whyNotRotated(rank, planned);
+  case kernels::Family::Broadcast:
+    return whyNotBroadcast(rank, planned);
+  case kernels::Family::GatherRows:
+    return whyNotGathered(rank, planned);
+  default:
+    return whyNotRows(rank, planned);
   }
-  return "";
-}
-
-/// Rows are bytes of one type on both sides, a vector at a time.
-std::string FusedLaunches::broadcastRefusal(const RankView &rank,
-                                            const LaunchPlan &planned) const {
-  for (const char *name : {"input", "output"}) {
-    const Operand &operand = planned.step->arg(name);
-    std::int64_t each = isInteger(operand.dtype)
-                            ? std::int64_t(sizeof(std::int64_t))
-                            : local::numberBytes(rank.numbers(operand).type);
-    if (std::int64_t bytes =
-            checkedMul(elements(rank.shape(operand)), each, "size of a value");
-        bytes != planned.bytes)
-      return concat("its ", name, " is kept in ", bytes,
-                    " bytes where the kernel takes ", planned.bytes);
-    // Inputs of a run are tables of its parameters, which are aligned.
-    const Buffer &buffer = rank.run->variant->buffers[operand.index];
-    if (buffer.kind != Buffer::Class::Input &&
-        rank.address(operand.index) % kAlignment != 0)
-      return concat("its ", name, " does not begin at a multiple of ",
-                    kAlignment, " bytes");
-  }
-  return "";
 }
 
 } // namespace layline::runtime::cuda

@@ -66,6 +66,22 @@ Numbers RankView::cache(const Operand &operand) const {
           run->types->of(run->plan->caches[operand.index].dtype)};
 }
 
+RankView::Rotations RankView::rotations(const Step &rope) const {
+  const int index = rope.arg("table").index;
+  const Table &table = run->plan->tables[index];
+  bool isLong = false;
+  if (table.longNumbers) {
+    int source = run->inputOfBuffer[rope.arg("positions").index];
+    isLong = run->largestOfInput[source] >= table.longAbove;
+  }
+  const RopeNumbers &numbers = isLong ? *table.longNumbers : table.numbers;
+  Address at = halfTurns[index];
+  if (isLong)
+    at += table.numbers.invFreq.size() * sizeof(double);
+  return {reinterpret_cast<const double *>(at),
+          static_cast<float>(numbers.attentionFactor)};
+}
+
 std::int64_t RankView::begin(const Operand &operand, std::size_t dim) const {
   const DimLayout &layout = operand.layout.dims[dim];
   if (!layout.isSplit())

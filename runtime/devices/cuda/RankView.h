@@ -87,6 +87,14 @@ struct RankView {
   }
   Numbers cache(const Operand &operand) const;
 
+  /// What a rope step rotates by in this run: those of long sequences where its
+  /// largest position asks for them.
+  struct Rotations {
+    const double *halfTurns = nullptr; ///< [rotary / 2], a position's
+    float attentionFactor = 1;
+  };
+  Rotations rotations(const Step &rope) const;
+
   /// Global index of the first item of this rank's part of a dimension that is
   /// one run.
   std::int64_t begin(const Operand &operand, std::size_t dim) const;

@@ -70,24 +70,15 @@ void addNormBy(ProgramBuilder &builder, const Step &step) {
 }
 
 void addRope(ProgramBuilder &builder, const Step &step) {
-  const CardRun &run = builder.run();
-  const Table &table = run.plan->tables[step.arg("table").index];
-  bool isLong = false;
-  if (table.longNumbers) {
-    int source = run.inputOfBuffer[step.arg("positions").index];
-    isLong = run.largestOfInput[source] >= table.longAbove;
-  }
-  const RopeNumbers &numbers = isLong ? *table.longNumbers : table.numbers;
   builder.kernel<local::RopeParams>(
       "layline_rope", [&](const RankView &rank, local::RopeParams &p) {
         Shape shape = rank.shape(step.arg("input"));
         p.input = rank.numbers(step.arg("input"));
         p.output = rank.numbers(step.arg("output"));
         p.positions = rank.integers(step.arg("positions"));
-        Address halfTurns = rank.halfTurns[step.arg("table").index];
-        if (isLong)
-          halfTurns += table.numbers.invFreq.size() * sizeof(double);
-        p.halfTurns = reinterpret_cast<const double *>(halfTurns);
+        const RankView::Rotations rotations = rank.rotations(step);
+        p.halfTurns = rotations.halfTurns;
+        p.attentionFactor = rotations.attentionFactor;
         p.rows = shape[0];
         p.heads = shape[1];
         p.width = shape[2];
@@ -96,7 +87,6 @@ void addRope(ProgramBuilder &builder, const Step &step) {
                   : step.attrs.style == RopeStyle::Interleaved
                       ? local::RopeStyle::Interleaved
                       : local::RopeStyle::InterleavedToHalf;
-        p.attentionFactor = static_cast<float>(numbers.attentionFactor);
         return p.rows * p.heads;
       });
 }

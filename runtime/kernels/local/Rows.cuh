@@ -2,6 +2,7 @@
 #ifndef LAYLINE_RUNTIME_KERNELS_LOCAL_ROWS_CUH
 #define LAYLINE_RUNTIME_KERNELS_LOCAL_ROWS_CUH
 
+#include "kernels/Rotation.cuh"
 #include "kernels/local/Numbers.cuh"
 
 namespace layline::local {
@@ -65,24 +66,9 @@ __device__ __forceinline__ void normBy(const NormByParams &p) {
   }
 }
 
-/// Of half turns: sincospi reduces its argument exactly in registers, where
-/// sincos takes a table on the stack for large angles.
-__device__ __forceinline__ void sineAndCosine(double halfTurns, double &sine,
-                                              double &cosine) {
-#if defined(__CUDACC__)
-  sincospi(halfTurns, &sine, &cosine);
-#else
-  constexpr double kPi = 3.14159265358979323846;
-  double angle = std::remainder(halfTurns, 2.0) * kPi;
-  sine = std::sin(angle);
-  cosine = std::cos(angle);
-#endif
-}
-
-/// Angles are taken in double: a position times a frequency loses all fraction
-/// bits of a float at long contexts. A block a row and head; a pair may come
-/// out in other places than it stood in, perhaps of the same buffer, so that
-/// all of a head's pairs are read before one is written.
+/// A block a row and head; a pair may come out in other places than it stood
+/// in, perhaps of the same buffer, so that all of a head's pairs are read
+/// before one is written.
 __device__ __forceinline__ void rope(const RopeParams &p) {
   std::int64_t pairs = p.rotary / 2;
   bool fromHalf = p.style == RopeStyle::Half;
@@ -94,17 +80,16 @@ __device__ __forceinline__ void rope(const RopeParams &p) {
     for (std::int64_t i = threadIdx.x; i < p.width; i += blockDim.x)
       head[i] = load(p.input, begin + i);
     __syncthreads();
-    auto position = static_cast<double>(device::ld(p.positions + rh / p.heads));
+    const std::int64_t position = device::ld(p.positions + rh / p.heads);
     for (std::int64_t i = threadIdx.x; i < pairs; i += blockDim.x) {
-      double sineOf, cosineOf;
-      sineAndCosine(position * device::ld(p.halfTurns + i), sineOf, cosineOf);
-      float cosine = static_cast<float>(cosineOf * p.attentionFactor);
-      float sine = static_cast<float>(sineOf * p.attentionFactor);
+      const kernels::Rotation by = kernels::rotation(
+          position, device::ld(p.halfTurns + i), p.attentionFactor);
       float a = head[fromHalf ? i : 2 * i];
       float b = head[fromHalf ? i + pairs : 2 * i + 1];
-      store(p.output, begin + (toHalf ? i : 2 * i), a * cosine - b * sine);
+      store(p.output, begin + (toHalf ? i : 2 * i),
+            a * by.cosine - b * by.sine);
       store(p.output, begin + (toHalf ? i + pairs : 2 * i + 1),
-            b * cosine + a * sine);
+            b * by.cosine + a * by.sine);
     }
     for (std::int64_t i = p.rotary + threadIdx.x; i < p.width; i += blockDim.x)
       store(p.output, begin + i, head[i]);

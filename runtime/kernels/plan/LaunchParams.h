@@ -149,6 +149,41 @@ broadcastParamsOf(const LaunchPlan &planned, const void *from,
   return params;
 }
 
+/// A position's angles in half turns; a plan's frequencies are in radians.
+inline std::vector<double> halfTurnsOf(const RopeNumbers &numbers) {
+  constexpr double kPi = 3.14159265358979323846;
+  std::vector<double> halfTurns;
+  for (double frequency : numbers.invFreq)
+    halfTurns.push_back(frequency / kPi);
+  return halfTurns;
+}
+
+/// Where a rank's operands of a rope step lie.
+struct RopeAddresses {
+  const void *rows = nullptr;
+  void *out = nullptr;
+  const std::int64_t *positions = nullptr;
+  const double *halfTurns = nullptr; ///< halfTurnsOf()
+};
+
+/// Of Family::Rope, of rows that stay on their rank.
+inline kernels::RopeParams<1>
+ropeParamsOf(const LaunchPlan &planned, const RopeAddresses &at,
+             float attentionFactor, const WorkspaceAddresses &workspace) {
+  kernels::RopeParams<1> params{};
+  params.peers = peerFlagsOf<1>(workspace, 0);
+  params.rows = at.rows;
+  params.positions = at.positions;
+  params.halfTurns = at.halfTurns;
+  params.attentionFactor = attentionFactor;
+  params.tokens = planned.problem.tokens;
+  params.heads = planned.rope.heads;
+  params.headWidth = planned.rope.headWidth;
+  params.rotary = planned.rope.rotary;
+  params.out[0] = at.out;
+  return params;
+}
+
 /// Of Family::OneShot with P ranks.
 template <int P>
 kernels::OneShotParams<P>

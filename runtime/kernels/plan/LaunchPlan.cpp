@@ -109,11 +109,15 @@ static LaunchPlan planOfFamily(const RankRun &rank, const Step &step,
 LaunchPlan planLaunch(const RankRun &rank, const Step &step,
                       const KernelSet &kernels, bool keepsInner) {
   LaunchPlan result = planOfFamily(rank, step, kernels, keepsInner);
-  if (result.hasKernel && kernels.refuses) {
-    result.reason = kernels.refuses(rank, result);
-    result.hasKernel = result.reason.empty();
-  }
-  return result;
+  if (!result.hasKernel || !kernels.refuses)
+    return result;
+  result.reason = kernels.refuses(rank, result);
+  result.hasKernel = result.reason.empty();
+  if (result.hasKernel || !keepsInner)
+    return result;
+  // What it would keep may be why.
+  LaunchPlan without = planLaunch(rank, step, kernels, false);
+  return without.hasKernel ? without : result;
 }
 
 } // namespace layline::runtime

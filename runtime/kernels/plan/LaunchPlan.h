@@ -83,6 +83,11 @@ struct LaunchPlan {
   std::int64_t rowsOut(std::int64_t member) const;
   std::int64_t rowsKept(std::int64_t member) const;
   kernels::RowBlock own(std::int64_t member) const;
+  /// Everyone gets rows that others have done the work of: rowsOut() are more
+  /// than the operands in front of the gather have.
+  bool isGathered() const {
+    return variant.output == kernels::Output::Everyone && !work.isAllReduce();
+  }
   /// Scales of a row.
   std::int64_t scaleColumns() const {
     return variant.scales == kernels::ScaleKind::Group

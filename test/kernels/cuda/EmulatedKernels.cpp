@@ -46,6 +46,8 @@ void addFused(std::map<std::string, KernelBody> &to) {
       to[fused.symbol] = bodyOf<kernels::GatherParams>(*kernel);
     else if (fused.variant.family == kernels::Family::Broadcast)
       to[fused.symbol] = bodyOf<kernels::BroadcastParams>(*kernel);
+    else if (fused.variant.family == kernels::Family::Rope)
+      to[fused.symbol] = bodyOf<kernels::RopeParams>(*kernel);
   }
 }
 

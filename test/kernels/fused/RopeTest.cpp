@@ -74,9 +74,11 @@ void run(const RopeCase &c, Mode mode, std::uint64_t seed) {
   std::vector<std::int64_t> positions;
   for (std::int64_t t = 0; t < c.tokens; ++t)
     positions.push_back(c.firstPosition + (t * 7) % 1000);
-  std::vector<double> frequencies;
-  for (int i = 0; i < c.rotary / 2; ++i)
+  std::vector<double> frequencies, halfTurns;
+  for (int i = 0; i < c.rotary / 2; ++i) {
     frequencies.push_back(std::pow(1e4, -2.0 * i / c.rotary));
+    halfTurns.push_back(frequencies.back() / std::acos(-1.0));
+  }
 
   WorkspaceNeed need;
   need.ranks = P;
@@ -96,7 +98,7 @@ void run(const RopeCase &c, Mode mode, std::uint64_t seed) {
     p.peers = cluster.template peerFlags<P>(rank);
     p.rows = cluster.upload(rank, part(x, width), "rows");
     p.positions = cluster.upload(rank, part(positions, 1), "positions");
-    p.inverseFrequency = cluster.upload(rank, frequencies, "frequencies");
+    p.halfTurns = cluster.upload(rank, halfTurns, "half turns");
     p.attentionFactor = c.attentionFactor;
     p.tokens = c.tokens;
     p.heads = c.heads;

@@ -39,6 +39,8 @@ const Absence kAbsences[] = {
     {"row_collective f32 xP owed->own", kForChecks},
     {"row_collective f32 xP owed->own rms", kForChecks},
     {"row_collective f32 xP own->everyone", kMoved},
+    {"row_collective f32 xP own->everyone rms", kForChecks},
+    {"one_shot f32 xP layer", kForChecks},
     {"rope f32 x1 own->own half", kForChecks},
     {"rope f32 x1 own->own half by_element", kForChecks},
     {"rope f32 x1 own->own interleaved_to_half", kForChecks},

@@ -20,28 +20,26 @@ void RopeLaunch::place(DeviceMemory &memory) {
   positions_ =
       memory.put("positions", rank_.integers(step.arg("positions")).data,
                  plan.problem.tokens, Stored::I64);
-  frequencies_ = memory.putBytes(
-      "frequencies", numbers.invFreq.data(),
-      static_cast<std::int64_t>(numbers.invFreq.size() * sizeof(double)));
+  const std::vector<double> halfTurns = halfTurnsOf(numbers);
+  halfTurns_ = memory.putBytes(
+      "half turns", halfTurns.data(),
+      static_cast<std::int64_t>(halfTurns.size() * sizeof(double)));
 }
 
 void RopeLaunch::launch(GroupMachine &machine,
                         const std::vector<MemberLaunch *> &) {
   std::int64_t bytes = count() * bytesOf(type());
   machine.copy(0, "producer", produced_, rows_, bytes);
-  kernels::RopeParams<1> params{};
-  params.peers = peerFlagsOf<1>(machine.workspace(0), 0);
-  params.rows = rows_;
-  params.positions = static_cast<const std::int64_t *>(positions_);
-  params.inverseFrequency = static_cast<const double *>(frequencies_);
-  params.attentionFactor =
-      static_cast<float>(rank_.ropeNumbers(*plan.step).attentionFactor);
-  params.tokens = plan.problem.tokens;
-  params.heads = plan.rope.heads;
-  params.headWidth = plan.rope.headWidth;
-  params.rotary = plan.rope.rotary;
-  params.out[0] = out_;
-  machine.start(0, kernel_, plan.shape, params);
+  RopeAddresses at;
+  at.rows = rows_;
+  at.out = out_;
+  at.positions = static_cast<const std::int64_t *>(positions_);
+  at.halfTurns = static_cast<const double *>(halfTurns_);
+  machine.start(0, kernel_, plan.shape,
+                ropeParamsOf(plan, at,
+                             static_cast<float>(
+                                 rank_.ropeNumbers(*plan.step).attentionFactor),
+                             machine.workspace(0)));
   machine.copy(0, "consumer", out_, consumed_, bytes);
 }
 

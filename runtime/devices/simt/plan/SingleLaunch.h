@@ -32,7 +32,7 @@ private:
   const kernels::Kernel &kernel_;
   void *produced_ = nullptr, *rows_ = nullptr, *out_ = nullptr,
        *consumed_ = nullptr;
-  void *positions_ = nullptr, *frequencies_ = nullptr;
+  void *positions_ = nullptr, *halfTurns_ = nullptr;
 };
 
 class BroadcastLaunch final : public MemberLaunch {
