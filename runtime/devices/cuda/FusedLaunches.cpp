@@ -50,11 +50,9 @@ FusedLaunches::FusedLaunches(const Plan &plan, const DeviceOptions &options,
 KernelFunction FusedLaunches::find(const kernels::Variant &variant,
                                    std::size_t card) const {
   std::string error;
-  bool isLaunched = variant.family == kernels::Family::RowCollective ||
-                    variant.family == kernels::Family::OneShot ||
-                    variant.family == kernels::Family::GatherRows ||
-                    variant.family == kernels::Family::Broadcast ||
-                    variant.family == kernels::Family::Rope;
+  // Pages are an engine's: rows of the device's own caches are moved.
+  bool isLaunched = variant.family != kernels::Family::PackPages &&
+                    variant.family != kernels::Family::ScatterPages;
   const kernels::FusedKernel *kernel =
       isLaunched ? kernels::findFusedKernel(variant, error) : nullptr;
   return kernel ? cards_[card]->find(kernel->symbol) : nullptr;
@@ -147,6 +145,8 @@ void FusedLaunches::makeWorkspaces(RunPlans &plans) {
 void FusedLaunches::add(ProgramBuilder &builder, const OfRanks &launches) {
   const FusedStep step{builder, ranks_, workspaces_, launches,
                        options_.taps != 0};
+  if (launches.front().variant.family == kernels::Family::MergeExperts)
+    return addExpertLaunches(step);
   for (std::size_t card = 0; card < cards_.size(); ++card) {
     std::vector<const RankView *> left;
     for (const RankView &rank : ranks_)

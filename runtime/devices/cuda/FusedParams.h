@@ -48,6 +48,9 @@ QuantizedRows quantizedRows(const RankView &rank, const LaunchPlan &planned);
 void addLaunch(const FusedStep &step, std::size_t card,
                const std::vector<const RankView *> &together);
 
+/// Adds all launches of an `experts` step, on all cards (FusedExperts.cpp).
+void addExpertLaunches(const FusedStep &step);
+
 /// Adds what is left to do behind the launches, on all cards: values that the
 /// kernel leaves in another form or place than the step's readers and taps find
 /// them in (FusedResults.cpp).

@@ -118,6 +118,18 @@ std::string whyNotRotated(const RankView &rank, const LaunchPlan &planned) {
   return "";
 }
 
+std::string whyNotMixed(const RankView &rank, const LaunchPlan &planned) {
+  // merge_experts gives them no sum, where nothing is expected.
+  if (rank.isRouted(planned.step->arg("input")))
+    return "its rows were dispatched, and some places have none";
+  for (const char *name : {"input", "output"})
+    if (std::string why = whyNotTaken(rank.numbers(planned.step->arg(name)),
+                                      numberType(planned.variant.dtype));
+        !why.empty())
+      return why;
+  return "";
+}
+
 } // namespace
 
 /// Why a kernel that there is is not launched, or "".
@@ -136,6 +148,8 @@ std::string FusedLaunches::refusal(const RankView &rank,
     return whyNotRotated(rank, planned);
   case kernels::Family::Broadcast:
     return whyNotBroadcast(rank, planned);
+  case kernels::Family::MergeExperts:
+    return whyNotMixed(rank, planned);
   case kernels::Family::GatherRows:
     return whyNotGathered(rank, planned);
   default:

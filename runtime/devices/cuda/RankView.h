@@ -98,6 +98,11 @@ struct RankView {
   /// Global index of the first item of this rank's part of a dimension that is
   /// one run.
   std::int64_t begin(const Operand &operand, std::size_t dim) const;
+  /// Whether its rows were dispatched to the ranks of their experts.
+  bool isRouted(const Operand &operand) const {
+    const DimLayout &rows = operand.layout.dims[0];
+    return rows.isSplit() && run->plan->ranges[rows.range].isRouted();
+  }
   /// What this rank has of the dimension that the range of `dim` deals out, in
   /// elements.
   Items own(const DimLayout &dim) const {

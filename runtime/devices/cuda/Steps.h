@@ -55,6 +55,10 @@ inline std::int64_t blocksForElements(std::int64_t count) {
 
 local::Function functionFor(runtime::Function function);
 
+/// The rank's part of the experts of an `experts` step (StepsModel.cpp).
+void setExperts(const RankView &rank, const Step &step,
+                local::ExpertWeights &p);
+
 } // namespace layline::runtime::cuda
 
 #endif // LAYLINE_RUNTIME_DEVICES_CUDA_STEPS_H

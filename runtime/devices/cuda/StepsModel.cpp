@@ -219,39 +219,42 @@ void addRouter(ProgramBuilder &builder, const Step &step) {
       });
 }
 
+void setExperts(const RankView &rank, const Step &step,
+                local::ExpertWeights &p) {
+  Shape gate = rank.shape(step.arg("gate"));
+  p.gate = rank.numbers(step.arg("gate"));
+  p.up = rank.numbers(step.arg("up"));
+  p.down = rank.numbers(step.arg("down"));
+  if (step.find("gate_bias")) {
+    p.gateBias = rank.numbers(step.arg("gate_bias"));
+    p.upBias = rank.numbers(step.arg("up_bias"));
+  }
+  p.held = gate[0];
+  p.inner = gate[1];
+  p.in = gate[2];
+  p.out = rank.shape(step.arg("down"))[1];
+  p.function = functionFor(step.attrs.function);
+  p.limit = static_cast<float>(step.attrs.limit.value_or(0));
+  p.alpha = static_cast<float>(step.attrs.alpha);
+  p.upOffset = static_cast<float>(step.attrs.upOffset);
+}
+
 void addExperts(ProgramBuilder &builder, const Step &step) {
   builder.kernel<local::ExpertsParams>(
       "layline_experts", [&](const RankView &rank, local::ExpertsParams &p) {
-        Shape gate = rank.shape(step.arg("gate")),
-              ids = rank.shape(step.arg("ids"));
+        setExperts(rank, step, p);
+        Shape ids = rank.shape(step.arg("ids"));
         p.input = rank.numbers(step.arg("input"));
         p.ids = rank.integers(step.arg("ids"));
         p.weights = rank.numbers(step.arg("weights"));
-        p.gate = rank.numbers(step.arg("gate"));
-        p.up = rank.numbers(step.arg("up"));
-        p.down = rank.numbers(step.arg("down"));
-        if (step.find("gate_bias")) {
-          p.gateBias = rank.numbers(step.arg("gate_bias"));
-          p.upBias = rank.numbers(step.arg("up_bias"));
-        }
         p.output = rank.numbers(step.arg("output"));
         p.rows = ids[0];
         p.slots = ids.back();
-        p.held = gate[0];
-        p.inner = gate[1];
-        p.in = gate[2];
-        p.out = rank.shape(step.arg("down"))[1];
         p.first = rank.begin(step.arg("gate"), 0);
         p.experts = step.arg("gate").shape[0].value;
         p.scratch = reinterpret_cast<float *>(builder.scratch(
             rank, static_cast<std::size_t>(p.rows * p.inner) * sizeof(float)));
-        p.function = functionFor(step.attrs.function);
-        p.limit = static_cast<float>(step.attrs.limit.value_or(0));
-        p.alpha = static_cast<float>(step.attrs.alpha);
-        p.upOffset = static_cast<float>(step.attrs.upOffset);
-        const DimLayout &rows = step.arg("input").layout.dims[0];
-        p.isRouted =
-            rows.isSplit() && rank.run->plan->ranges[rows.range].isRouted();
+        p.isRouted = rank.isRouted(step.arg("input"));
         p.fault = builder.faultPlace(rank);
         return p.rows;
       });

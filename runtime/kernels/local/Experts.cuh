@@ -105,6 +105,30 @@ __device__ __forceinline__ float product(const Row &row, const Numbers &matrix,
   return sum;
 }
 
+/// What expert `e` of those that are held makes of a row in front of its last
+/// product: gated[0, inner).
+template <typename Row>
+__device__ __forceinline__ void applyGate(const ExpertWeights &p,
+                                          std::int64_t e, const Row &input,
+                                          float *gated) {
+  for (std::int64_t f = threadIdx.x; f < p.inner; f += blockDim.x) {
+    std::int64_t row = e * p.inner + f;
+    float gate = product(input, p.gate, row * p.in, p.in);
+    float up = product(input, p.up, row * p.in, p.in);
+    if (p.gateBias.data) {
+      gate += load(p.gateBias, row);
+      up += load(p.upBias, row);
+    }
+    if (p.limit != 0) {
+      gate = gate < p.limit ? gate : p.limit;
+      up = up < -p.limit ? -p.limit : up > p.limit ? p.limit : up;
+    }
+    float value = p.alpha == 1 ? apply(p.function, gate)
+                               : gate / (1.0F + expf(-p.alpha * gate));
+    device::st(gated + f, value * (up + p.upOffset));
+  }
+}
+
 /// A block a row; slot after slot, in their order. Experts of other ranks are
 /// passed over: the output owes their sum.
 __device__ __forceinline__ void experts(const ExpertsParams &p) {
@@ -126,22 +150,7 @@ __device__ __forceinline__ void experts(const ExpertsParams &p) {
         continue; // the same on all threads
       std::int64_t e = expert - p.first;
       __syncthreads();
-      for (std::int64_t f = threadIdx.x; f < p.inner; f += blockDim.x) {
-        std::int64_t row = e * p.inner + f;
-        float gate = product(input, p.gate, row * p.in, p.in);
-        float up = product(input, p.up, row * p.in, p.in);
-        if (p.gateBias.data) {
-          gate += load(p.gateBias, row);
-          up += load(p.upBias, row);
-        }
-        if (p.limit != 0) {
-          gate = gate < p.limit ? gate : p.limit;
-          up = up < -p.limit ? -p.limit : up > p.limit ? p.limit : up;
-        }
-        float value = p.alpha == 1 ? apply(p.function, gate)
-                                   : gate / (1.0F + expf(-p.alpha * gate));
-        device::st(gated + f, value * (up + p.upOffset));
-      }
+      applyGate(p, e, input, gated);
       __syncthreads();
       float weight = load(p.weights, t * p.slots + k);
       for (std::int64_t o = threadIdx.x; o < p.out; o += blockDim.x) {
@@ -150,6 +159,37 @@ __device__ __forceinline__ void experts(const ExpertsParams &p) {
               load(p.output, t * p.out + o) + weight * y);
       }
     }
+  }
+}
+
+/// An id that is none of an expert's is no choice either way.
+__device__ __forceinline__ void choices(const ChoicesParams &p) {
+  for (std::int64_t i = firstOfThread(); i < p.rows * p.slots;
+       i += strideOfGrid()) {
+    const std::int64_t expert = device::ld(p.ids + i);
+    const bool isOne = expert >= 0 && expert < p.experts;
+    if (!isOne)
+      report(p.fault, Fault::ExpertOutsideCount, i / p.slots, expert);
+    device::st(p.narrowIds + i, isOne ? static_cast<std::int32_t>(expert) : -1);
+    device::st(p.floats + i, load(p.weights, i));
+  }
+}
+
+/// A block a row of those that are sorted: neighbours read the same expert.
+__device__ __forceinline__ void sortedExperts(const SortedExpertsParams &p) {
+  std::int64_t e = 0;
+  const std::int64_t rows = device::ld(p.offsets + p.held);
+  for (std::int64_t i = blockIdx.x; i < rows; i += gridDim.x) {
+    while (device::ld(p.offsets + e + 1) <= i)
+      ++e;
+    float *gated = p.scratch + i * p.inner;
+    auto input = [&](std::int64_t j) { return load(p.sorted, i * p.in + j); };
+    auto hidden = [&](std::int64_t f) { return device::ld(gated + f); };
+    applyGate(p, e, input, gated);
+    __syncthreads();
+    for (std::int64_t o = threadIdx.x; o < p.out; o += blockDim.x)
+      store(p.results, i * p.out + o,
+            product(hidden, p.down, (e * p.out + o) * p.inner, p.inner));
   }
 }
 

@@ -19,6 +19,8 @@
   X(layline_indexer, IndexerParams, indexer)                                   \
   X(layline_router, RouterParams, router)                                      \
   X(layline_experts, ExpertsParams, experts)                                   \
+  X(layline_choices, ChoicesParams, choices)                                   \
+  X(layline_sorted_experts, SortedExpertsParams, sortedExperts)                \
   X(layline_expert_bias, ExpertBiasParams, expertBias)                         \
   X(layline_dispatch, DispatchParams, dispatch)                                \
   X(layline_combine, CombineParams, combine)

@@ -257,23 +257,47 @@ struct RouterParams {
 /// Most experts that the kernel keeps on chip.
 inline constexpr std::int64_t kMaxExperts = 1024;
 
-struct ExpertsParams {
-  Numbers input;                     ///< [rows, in]
-  const std::int64_t *ids = nullptr; ///< [rows, slots]
-  Numbers weights;                   ///< [rows, slots]
-  Numbers gate, up;                  ///< [held, inner, in]
-  Numbers gateBias, upBias;          ///< [held, inner], or no data
-  Numbers down;                      ///< [held, out, inner]
-  Numbers output;                    ///< [rows, out]
-  /// [rows, inner]: of one slot at a time.
-  float *scratch = nullptr;
-  std::int64_t rows = 0, in = 0, inner = 0, out = 0, slots = 0;
-  std::int64_t first = 0, held = 0, experts = 0;
+/// What a rank holds of the experts, and what each does to a row:
+/// down(function(gate x) * (up x + upOffset)).
+struct ExpertWeights {
+  Numbers gate, up;         ///< [held, inner, in]
+  Numbers gateBias, upBias; ///< [held, inner], or no data
+  Numbers down;             ///< [held, out, inner]
+  std::int64_t in = 0, inner = 0, out = 0, held = 0;
   Function function = Function::Silu;
   float limit = 0; ///< 0: none
   float alpha = 1, upOffset = 0;
+};
+
+struct ExpertsParams : ExpertWeights {
+  Numbers input;                     ///< [rows, in]
+  const std::int64_t *ids = nullptr; ///< [rows, slots]
+  Numbers weights;                   ///< [rows, slots]
+  Numbers output;                    ///< [rows, out]
+  /// [rows, inner]: of one slot at a time.
+  float *scratch = nullptr;
+  std::int64_t rows = 0, slots = 0;
+  std::int64_t first = 0, experts = 0;
   std::int32_t isRouted = 0; ///< rows with the id -1 have no experts here
   FaultPlace fault;
+};
+
+/// A router's choices as kernels::ExpertParams has them.
+struct ChoicesParams {
+  const std::int64_t *ids = nullptr; ///< [rows, slots]
+  Numbers weights;                   ///< [rows, slots]
+  std::int32_t *narrowIds = nullptr; ///< [rows, slots]
+  float *floats = nullptr;           ///< [rows, slots], of the weights
+  std::int64_t rows = 0, slots = 0, experts = 0;
+  FaultPlace fault;
+};
+
+/// Experts of rows that are sorted by them.
+struct SortedExpertsParams : ExpertWeights {
+  Numbers sorted;                        ///< [offsets[held], in]
+  const std::int64_t *offsets = nullptr; ///< [held + 1], of the experts' rows
+  Numbers results;                       ///< [offsets[held], out]
+  float *scratch = nullptr;              ///< [offsets[held], inner]
 };
 
 /// Rows go to the members that have one of their experts, in balanced blocks

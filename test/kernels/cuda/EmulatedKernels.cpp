@@ -8,12 +8,15 @@ namespace {
 
 /// Kernels of the catalogue take their parameters by value; on cards they are
 /// entries that read them from an array, by the rank that is the grid's y.
+template <typename Params> KernelBody bodyOfParams(void (*function)()) {
+  auto *kernel = reinterpret_cast<void (*)(const Params)>(function);
+  return [kernel](Address parameters) {
+    kernel(reinterpret_cast<const Params *>(parameters)[blockIdx.y]);
+  };
+}
 template <template <int> class Params, int P>
 KernelBody bodyOf(void (*function)()) {
-  auto *kernel = reinterpret_cast<void (*)(const Params<P>)>(function);
-  return [kernel](Address parameters) {
-    kernel(reinterpret_cast<const Params<P> *>(parameters)[blockIdx.y]);
-  };
+  return bodyOfParams<Params<P>>(function);
 }
 
 template <template <int> class Params>
@@ -48,6 +51,10 @@ void addFused(std::map<std::string, KernelBody> &to) {
       to[fused.symbol] = bodyOf<kernels::BroadcastParams>(*kernel);
     else if (fused.variant.family == kernels::Family::Rope)
       to[fused.symbol] = bodyOf<kernels::RopeParams>(*kernel);
+    else if (fused.variant.family == kernels::Family::SortByExpert ||
+             fused.variant.family == kernels::Family::PermuteRows ||
+             fused.variant.family == kernels::Family::MergeExperts)
+      to[fused.symbol] = bodyOfParams<kernels::ExpertParams>(kernel->function);
   }
 }
 
