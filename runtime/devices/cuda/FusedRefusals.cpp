@@ -60,9 +60,13 @@ std::string whyNotRows(const RankView &rank, const LaunchPlan &planned) {
   if (work.isArranged)
     return "its parts are no blocks of rows, which the kernel would leave one "
            "behind another";
+  // The product of payload and scales is made behind the kernel, of any type
+  // where it does not hold those two.
+  const Operand *values =
+      work.isQuantized() && !planned.isGathered() ? nullptr : work.values;
   for (const Operand *operand :
        {work.rows, work.bias, work.innerWeight, work.residual, work.weight,
-        work.normBias, work.gate, work.values, work.exact, work.residualOut})
+        work.normBias, work.gate, values, work.exact, work.residualOut})
     if (operand)
       if (std::string why = whyNotTaken(rank.numbers(*operand),
                                         numberType(planned.variant.dtype));

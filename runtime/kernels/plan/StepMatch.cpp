@@ -232,7 +232,7 @@ std::string Matcher::quantize(const Step &step) {
   work_.scales = step.attrs.groupSize == 0 ? kernels::ScaleKind::Row
                                            : kernels::ScaleKind::Group;
   work_.groupSize = step.attrs.groupSize;
-  if (!isFirst() && !isSame(*current_, *sum_))
+  if (!isFirst() && (!sum_ || !isSame(*current_, *sum_)))
     exact_ = current_;
   work_.payload = &step.arg("values");
   work_.scaleColumns = &step.arg("scales");

@@ -28,10 +28,12 @@ GoldenRun::GoldenRun(const std::string &device, const std::string &plan,
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)),
                    std::istreambuf_iterator<char>());
-  // The frozen plans are of models in float32: as if they were in bfloat16.
+  // Most frozen plans are of models in float32: as if they were in bfloat16.
   // Arenas stay as large as they are.
-  if (precision == LAYLINE_PRECISION_BF16) {
-    auto edited = nlohmann::ordered_json::parse(
+  auto edited = nlohmann::ordered_json::parse(text);
+  if (precision == LAYLINE_PRECISION_BF16 &&
+      edited["target"]["dtype"] == "f32") {
+    edited = nlohmann::ordered_json::parse(
         std::regex_replace(text, std::regex("\"f32\""), "\"bf16\""));
     for (auto &weight : edited["weights"])
       weight["bytes_per_rank"] =

@@ -174,6 +174,29 @@ TEST_CASE("rows are quantized on their way between cards", "[fused]") {
   CHECK(gpu.liveCount() == 0);
 }
 
+TEST_CASE("rows of a group that cards have no FP8 kernel for are quantized by "
+          "themselves",
+          "[fused]") {
+  bool taps = GENERATE(true, false);
+  CAPTURE(taps);
+  Rows rows(3, 9, Form::Gathered, 32);
+  FakeCards fake;
+  fake.count = 3;
+  FakeGpu gpu(fake);
+  TestEngine cuda(rows.plan, LAYLINE_PRECISION_BF16, "cuda", taps),
+      cpu(rows.plan, LAYLINE_PRECISION_BF16, "cpu");
+  rows.bench.run(cuda);
+  rows.bench.run(cpu);
+  checkRows(cuda.output("all").data, cpu.output("all").data);
+  std::vector<std::string> uses = usesOf(cuda.get());
+  INFO(Catch::Detail::stringify(uses));
+  CHECK(usesWith(uses,
+                 "(no kernel is row_collective bf16 x3 owed->everyone rms "
+                 "fp8:group)") == 1);
+  CHECK(usesWith(uses, "quantize: layline_quantize (") == 1);
+  CHECK(gpu.emulatorError().empty());
+}
+
 TEST_CASE("a rank quantizes its own rows", "[fused]") {
   auto group = GENERATE(0, 16, 64);
   int count = GENERATE(1, 2);
