@@ -123,3 +123,40 @@ TEST_CASE("pieces of a step are as long as kernels are", "[fused]") {
   CHECK(gpu.emulatorError().empty());
   CHECK(gpu.liveCount() == 0);
 }
+
+TEST_CASE("a step that one rank has no kernel for has none on any", "[fused]") {
+  // Features in parts of 4: a rank holds 16 of them, a width that kernels take,
+  // another one 12.
+  auto features = GENERATE(28, 20, 32); // the last, the first, none
+  int count = GENERATE(1, 2);
+  CAPTURE(features, count);
+  Bench bench(2, 5, 0, "bf16");
+  std::string table = bench.table("x", randomValue({64, features}, 1));
+  bench.begin();
+  Json shape = {"tokens", features}, split = {nullptr, nullptr};
+  split[1] = bench.b.block(features / 4, 4);
+  std::string part = bench.buffer(shape, split), y = bench.buffer(shape, split);
+  bench.b.step("slice",
+               {{"input", bench.source(table, features)}, {"output", part}},
+               {{"dim", 1}, {"range", split[1]["range"]}});
+  bench.b.step("activation", {{"input", part}, {"output", y}},
+               {{"function", "silu"}});
+  bench.b.output("y", y);
+  Json plan = bench.b.finish();
+  REQUIRE(findings(plan) == "");
+  FakeGpu gpu(cards(count));
+  TestEngine cuda(plan, LAYLINE_PRECISION_BF16, "cuda"),
+      cpu(plan, LAYLINE_PRECISION_BF16, "cpu");
+  bench.run(cuda);
+  bench.run(cpu);
+  CHECK(error(cuda.output("y").data, cpu.output("y").data) < 0x1p-7);
+  std::vector<std::string> uses = usesOf(cuda.get());
+  INFO(Catch::Detail::stringify(uses));
+  const std::string kernel = "row_collective bf16 x1 own->own silu";
+  CHECK(usesWith(uses, features == 32
+                           ? "activation: " + kernel
+                           : "activation: layline_elementwise (" + kernel +
+                                 ": width 12, expected a multiple "
+                                 "of 8 elements)") == 1);
+  CHECK(gpu.emulatorError().empty());
+}

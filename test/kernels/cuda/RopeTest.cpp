@@ -18,7 +18,7 @@ constexpr std::int64_t kHeads = 2, kHeadWidth = 24, kTokens = 10;
 /// A rope step of own rows, whose positions are a part of a run's input.
 struct Heads {
   Heads(std::int64_t ranks, std::int64_t start, const std::string &dtype,
-        const std::string &style, int rotary)
+        const std::string &style, int rotary, bool isInPlace = false)
       : bench(ranks, kTokens, start, dtype) {
     if (style == "interleaved_to_half")
       bench.b.require("latent_attention");
@@ -38,16 +38,18 @@ struct Heads {
     std::string mine = bench.rows(bench.source(table, kHeads * kHeadWidth),
                                   kHeads * kHeadWidth);
     Json rows = bench.b.block("tokens"), shape = {"tokens", kHeads, kHeadWidth};
-    std::string positions = bench.b.typed("i64", Json::array({"tokens"}),
-                                          Json::array({rows})),
-                y = bench.buffer(shape, {rows, nullptr, nullptr});
+    std::string positions =
+        bench.b.typed("i64", Json::array({"tokens"}), Json::array({rows}));
+    const Json heads = {{"buffer", mine}, {"shape", shape}};
+    std::string y =
+        isInPlace ? mine : bench.buffer(shape, {rows, nullptr, nullptr});
     bench.b.step("slice", {{"input", bench.positions}, {"output", positions}},
                  {{"dim", 0}, {"range", "tokens/tp"}});
     bench.b.step("rope",
-                 {{"input", {{"buffer", mine}, {"shape", shape}}},
+                 {{"input", heads},
                   {"positions", positions},
                   {"table", "rope"},
-                  {"output", y}},
+                  {"output", isInPlace ? heads : Json(y)}},
                  {{"style", style}, {"rotary", rotary}});
     bench.b.output("y", y);
     plan = bench.b.finish();
@@ -100,6 +102,29 @@ TEST_CASE("heads are rotated on cards as on device cpu", "[fused]") {
             }) == count);
   CHECK(gpu.emulatorError().empty());
   CHECK(gpu.liveCount() == 0);
+}
+
+TEST_CASE("heads are rotated where they stand, unless pairs change places",
+          "[fused]") {
+  auto style =
+      GENERATE(as<std::string>(), "half", "interleaved", "interleaved_to_half");
+  CAPTURE(style);
+  Heads heads(2, 3, "bf16", style, 16, /*isInPlace=*/true);
+  REQUIRE(findings(heads.plan) == "");
+  FakeCards fake;
+  fake.emulator.raceCheck = true;
+  FakeGpu gpu(fake);
+  TestEngine cuda(heads.plan, LAYLINE_PRECISION_BF16, "cuda"),
+      cpu(heads.plan, LAYLINE_PRECISION_BF16, "cpu");
+  heads.bench.run(cuda);
+  heads.bench.run(cpu);
+  CHECK(error(cuda.output("y").data, cpu.output("y").data) < 0x1p-7);
+  CHECK(usesWith(usesOf(cuda.get()),
+                 style == "interleaved_to_half"
+                     ? "rope: layline_rope (pairs change their places in one "
+                       "buffer)"
+                     : "rope: rope bf16 x1 own->own " + style) == 1);
+  CHECK(gpu.emulatorError().empty());
 }
 
 TEST_CASE("in float32, of which cards have no rope of the catalogue, the "
