@@ -1,5 +1,4 @@
-//===- Budget.h - what another plan would save of a recorded run -*- C++
-//-*-===//
+//===- Budget.h - another plan for a recorded run ---------------*- C++ -*-===//
 //
 // A recorded run on the plan that it executed, and another plan of the same
 // model on the same cards: where every measured microsecond of a pass goes, and
