@@ -40,13 +40,6 @@ void check(const std::vector<Sending> &launches, Mode mode,
   }
 }
 
-/// Roots, sizes and grids change: flags and epochs outlive all of them.
-std::vector<Sending> changing(int ranks) {
-  auto last = static_cast<std::uint32_t>(ranks - 1);
-  return {{0, 640, 64, 4}, {last, 640, 64, 2},  {0, 96, 64, 4},
-          {0, 0, 64, 1},   {last, 640, 128, 3}, {0, 640, 64, 4}};
-}
-
 void check(const Pages &pages, Mode mode, std::uint64_t seed) {
   INFO(pages.tokens << " tokens from " << pages.firstToken << ", "
                     << nameOf(mode) << ", seed " << seed);
@@ -70,12 +63,12 @@ void check(const Pages &pages, Mode mode, std::uint64_t seed) {
 } // namespace
 
 TEST_CASE("broadcasts whose root and size and grid change") {
-  check<2>(changing(2), Mode::Plain, 1);
-  check<8>(changing(8), Mode::Plain, 1);
+  check<2>(changingBroadcasts(2, 640, 64), Mode::Plain, 1);
+  check<8>(changingBroadcasts(8, 640, 64), Mode::Plain, 1);
   check<4>({{3, 4096, 4096, 1}, {2, 16, 16, 2}}, Mode::Plain, 2);
   for (Mode mode : kModes)
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
-      check<3>(changing(3), mode, seed);
+      check<3>(changingBroadcasts(3, 640, 64), mode, seed);
 }
 
 TEST_CASE("rows of pages packed and scattered") {

@@ -40,26 +40,6 @@ inline void check(const RowCase &rowCase, Mode mode, std::uint64_t seed) {
   }
 }
 
-/// What such a kernel is used for: with bias, residual or gate.
-inline Problem problemOf(const Variant &variant, std::int64_t tokens,
-                         std::int64_t width) {
-  Problem problem;
-  problem.tokens = tokens;
-  problem.width = width;
-  bool isSum = variant.family == Family::OneShot || variant.input != Input::Own;
-  bool hasWork = variant.norm != NormKind::None;
-  problem.hasBias = isSum && hasWork;
-  problem.hasResidual = problem.keepsResidual = hasWork;
-  problem.hasNormBias = variant.norm == NormKind::Layer;
-  problem.hasGate = variant.function != Function::None;
-  if (variant.scales == ScaleKind::Group)
-    problem.groupSize = 64;
-  // Rows and payload both, and the payload alone.
-  problem.wantsValues =
-      variant.scales == ScaleKind::None || variant.scales == ScaleKind::Row;
-  return problem;
-}
-
 } // namespace layline::kernels::test
 
 #endif // LAYLINE_TEST_KERNELS_FUSED_CHECK_H

@@ -1,42 +1,15 @@
-// The row-wise work in float64, with a bound of what float32 may be off: a
-// running error analysis (Higham, Accuracy and Stability of Numerical
-// Algorithms, 3.3). Beside each exact number x goes e such that float32 has a
-// number within x +- e:
-//
-//   a sum of P addends in any order   (P - 1) u (|a_1| + ... + |a_P|)
-//   an operation with the result y    what its operands bring, and u |y|
-//
-// with u = 2^-24. A result that is rounded once from a float within y +- e is
-// no less than y - e rounded and no more than y + e rounded; where nothing
-// cancels these are the same number of the type or neighbours.
+// The row-wise work in float64, with a bound of what float32 may be off.
+#include "harness/Bounds.h"
 #include "harness/Rows.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace layline::kernels::test {
 namespace {
 
-constexpr double kUnit = 0x1p-24;
 /// Additions behind one another in a sum over a row: a thread's elements, the
 /// lanes of a warp, the warps of a block.
 constexpr double kRowSum = 32 + 5 + 16;
-/// Below float's normal numbers errors are no longer relative.
-constexpr double kTiny = 0x1p-126;
-
-/// Exact, and with how much float32 may be off.
-struct Near {
-  double x = 0, e = 0;
-};
-
-Near rounded(double y, double e) {
-  return {y, e + kUnit * (std::abs(y) + e) + kTiny};
-}
-Near operator+(Near a, Near b) { return rounded(a.x + b.x, a.e + b.e); }
-Near operator*(Near a, Near b) {
-  return rounded(a.x * b.x,
-                 std::abs(a.x) * b.e + std::abs(b.x) * a.e + a.e * b.e);
-}
 
 /// As papers write them. Their slopes are at most 1.13; `steps` of u is what
 /// the kernel's form costs: exp and erfc are within 2 and 6 of it (glibc's
@@ -70,21 +43,6 @@ Near apply(Function function, Near in) {
     break;
   }
   return {y, 1.2 * in.e + steps * kUnit * std::abs(y) + kTiny};
-}
-
-template <typename T> Near exactly(T value) {
-  return {static_cast<double>(to_float(value)), 0};
-}
-
-/// [least, most] numbers of T that a float within x +- e rounds to.
-template <typename T> bool isOutside(T got, Near want) {
-  float value = to_float(got);
-  if (std::isnan(want.x) || std::isnan(value))
-    return std::isnan(want.x) != std::isnan(value);
-  auto edge = [&](double x) {
-    return to_float(from_float<T>(static_cast<float>(x)));
-  };
-  return value < edge(want.x - want.e) || value > edge(want.x + want.e);
 }
 
 template <typename T> class BoundRow {
@@ -255,9 +213,7 @@ std::string outsideOf(const RowCase &rowCase, const RowInputs<T> &inputs,
           for (std::size_t i = 0; i < width; ++i)
             if (isOutside(mine[from + i], want[i]))
               return what + where + "element " + std::to_string(i) + ": " +
-                     std::to_string(to_float(mine[from + i])) + ", expected " +
-                     std::to_string(want[i].x) + " within " +
-                     std::to_string(want[i].e);
+                     foundAndExpected(mine[from + i], want[i]);
           return {};
         };
         std::string text;

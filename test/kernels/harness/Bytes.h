@@ -5,6 +5,7 @@
 
 #include "harness/Cluster.h"
 #include "harness/Copy.cuh"
+#include "harness/MovedBytes.h"
 #include "kernels/Broadcast.cuh"
 #include "kernels/PagedRows.cuh"
 
@@ -20,21 +21,6 @@ struct BytesRun {
   std::string difference;               ///< of what was read from what was sent
   std::vector<simt::Counters> counters; ///< [rank], of all launches
 };
-
-/// One launch of a broadcast.
-struct Sending {
-  std::uint32_t root;
-  std::int64_t bytes, chunkBytes;
-  unsigned grid;
-};
-
-inline std::vector<std::uint32_t> makeWords(std::int64_t bytes,
-                                            std::uint32_t salt) {
-  std::vector<std::uint32_t> words;
-  for (std::int64_t i = 0; i < bytes / 4; ++i)
-    words.push_back(salt * 0x9e3779b9U + static_cast<std::uint32_t>(i));
-  return words;
-}
 
 /// Every launch into the same buffers; a kernel behind it on each rank's stream
 /// reads them.
@@ -125,38 +111,16 @@ private:
   void *begin;
 };
 
-/// A cache of two planes whose pages lie in disorder.
-struct Pages {
-  std::int64_t tokens, firstToken = 0;
-  int pageTokens = 4, headBytes = 32, heads = 2; ///< head 1 is moved
-  std::int64_t chunkTokens = 3;
-  unsigned grid = 2;
-  int launches = 1;
-  /// Bytes between the pages, and number of the first: far apart pages are
-  /// memory that is never touched.
-  std::int64_t pageGap = 0;
-  std::int32_t firstPage = 0;
-  bool waitsForChunks = true;
-};
-
 /// Rank 0 packs into rank 1's buffer, which scatters into its own pages as the
 /// chunks come.
 template <typename Protocol>
 BytesRun runPages(const Pages &pages, const simt::Options &options) {
-  constexpr int kPlanes = 2;
+  constexpr int kPlanes = Pages::kPlanes;
   std::vector<std::unique_ptr<SparseMemory>> poolMemory; // outlives the machine
   simt::Machine machine(2, options);
-  std::int64_t tokenStride = std::int64_t(pages.heads) * pages.headBytes,
-               pageStride = pages.pageTokens * tokenStride + pages.pageGap,
-               end = pages.firstToken + pages.tokens,
-               count = (end + pages.pageTokens - 1) / pages.pageTokens + 1,
-               chunks =
-                   (pages.tokens + pages.chunkTokens - 1) / pages.chunkTokens;
-  auto poolBytes =
-      static_cast<std::size_t>((pages.firstPage + count) * pageStride);
-  std::vector<std::int32_t> table;
-  for (std::int32_t i = 0; i < count; ++i)
-    table.push_back(pages.firstPage + static_cast<std::int32_t>(count) - 1 - i);
+  const std::int64_t end = pages.end(), chunks = pages.chunks();
+  const std::size_t poolBytes = pages.poolBytes();
+  const std::vector<std::int32_t> table = pages.table();
   auto packed = machine.allocateSymmetric<unsigned char>(
       static_cast<std::size_t>(
           std::max<std::int64_t>(kPlanes * pages.tokens * pages.headBytes, 16)),
@@ -186,19 +150,13 @@ BytesRun runPages(const Pages &pages, const simt::Options &options) {
     tables.push_back(onDevice);
   }
   auto rowOf = [&](int rank, int plane, std::int64_t token) {
-    auto page = static_cast<std::size_t>(token / pages.pageTokens);
     return pools[static_cast<std::size_t>(rank)]
                 [static_cast<std::size_t>(plane)] +
-           table[page] * pageStride + token % pages.pageTokens * tokenStride +
-           pages.headBytes;
-  };
-  auto words = [&](int plane, std::int64_t token) {
-    return makeWords(pages.headBytes,
-                     static_cast<std::uint32_t>(plane * 1000 + token));
+           pages.offsetOf(token);
   };
   for (int plane = 0; plane < kPlanes; ++plane)
     for (std::int64_t token = pages.firstToken; token < end; ++token) {
-      auto bytes = words(plane, token);
+      auto bytes = pages.wordsOf(plane, token);
       std::memcpy(rowOf(0, plane, token), bytes.data(),
                   static_cast<std::size_t>(pages.headBytes));
     }
@@ -208,8 +166,8 @@ BytesRun runPages(const Pages &pages, const simt::Options &options) {
     p.pools = poolTables[at];
     p.pages = tables[at];
     p.pageTokens = pages.pageTokens;
-    p.pageStride = pageStride;
-    p.tokenStride = tokenStride;
+    p.pageStride = pages.pageStride();
+    p.tokenStride = pages.tokenStride();
     p.rowBytes = pages.headBytes;
     p.firstToken = pages.firstToken;
     p.tokens = pages.tokens;
@@ -233,7 +191,7 @@ BytesRun runPages(const Pages &pages, const simt::Options &options) {
     run.counters.push_back(machine.counters(rank, "main"));
   for (int plane = 0; plane < kPlanes; ++plane)
     for (std::int64_t token = pages.firstToken; token < end; ++token) {
-      auto bytes = words(plane, token);
+      auto bytes = pages.wordsOf(plane, token);
       if (std::memcmp(rowOf(1, plane, token), bytes.data(),
                       static_cast<std::size_t>(pages.headBytes)) != 0)
         run.difference = "plane " + std::to_string(plane) + ", token " +

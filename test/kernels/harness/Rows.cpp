@@ -4,8 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace layline::kernels::test {
+
+Problem problemOf(const Variant &variant, std::int64_t tokens,
+                  std::int64_t width) {
+  Problem problem;
+  problem.tokens = tokens;
+  problem.width = width;
+  bool isSum = variant.family == Family::OneShot || variant.input != Input::Own;
+  bool hasWork = variant.norm != NormKind::None;
+  problem.hasBias = isSum && hasWork;
+  problem.hasResidual = problem.keepsResidual = hasWork;
+  problem.hasNormBias = variant.norm == NormKind::Layer;
+  problem.hasGate = variant.function != Function::None;
+  if (variant.scales == ScaleKind::Group)
+    problem.groupSize = 64;
+  // Rows and payload both, and the payload alone.
+  problem.wantsValues =
+      variant.scales == ScaleKind::None || variant.scales == ScaleKind::Row;
+  return problem;
+}
 
 RowCase caseOf(const Variant &variant, const Problem &problem,
                unsigned maxGrid) {
@@ -94,6 +114,15 @@ std::string place(const char *what, int launch, int rank, std::size_t i) {
          " on rank " + std::to_string(rank) + ", element " + std::to_string(i);
 }
 
+/// With all digits, so that neighbours differ.
+template <typename E> std::string textOf(E value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.9g",
+                static_cast<double>(to_float(value)));
+  return digits;
+}
+std::string textOf(std::uint8_t byte) { return std::to_string(byte); }
+
 template <typename E>
 std::string differ(const char *what,
                    const std::vector<std::vector<std::vector<E>>> &got,
@@ -109,7 +138,8 @@ std::string differ(const char *what,
         continue;
       for (std::size_t i = 0; i < a.size(); ++i)
         if (std::memcmp(&a[i], &b[i], sizeof(E)) != 0)
-          return place(what, int(launch), int(rank), i);
+          return place(what, int(launch), int(rank), i) + ": found " +
+                 textOf(a[i]) + ", expected " + textOf(b[i]);
     }
   return {};
 }

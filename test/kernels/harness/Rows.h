@@ -43,6 +43,9 @@ struct RowCase {
   }
 };
 
+/// What such a kernel is used for: with bias, residual or gate.
+Problem problemOf(const Variant &variant, std::int64_t tokens,
+                  std::int64_t width);
 /// With a shape whose threads hold several vectors each where rows are wide.
 RowCase caseOf(const Variant &variant, const Problem &problem,
                unsigned maxGrid = 3);
