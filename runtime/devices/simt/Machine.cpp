@@ -80,14 +80,26 @@ void Machine::registerMemory(int rank, void *memory, std::size_t bytes,
 
 void Machine::unregisterMemory(void *memory) { state_->forget(memory); }
 
+static void checkReplicas(const std::vector<void *> &replicas,
+                          std::size_t ranks, const std::string &name) {
+  if (replicas.size() != ranks)
+    throw std::invalid_argument("multicast '" + name + "' over " +
+                                std::to_string(replicas.size()) +
+                                " buffers on a machine of " +
+                                std::to_string(ranks) + " ranks");
+}
+
 void *Machine::makeMulticast(const std::vector<void *> &replicas,
                              std::size_t bytes, const std::string &name) {
-  if (replicas.size() != state_->ranks.size())
-    throw std::invalid_argument(
-        "multicast '" + name + "' over " + std::to_string(replicas.size()) +
-        " buffers on a machine of " + std::to_string(state_->ranks.size()) +
-        " ranks");
+  checkReplicas(replicas, state_->ranks.size(), name);
   return state_->memory.makeMulticast(replicas, bytes, name);
+}
+
+void Machine::registerMulticast(void *address,
+                                const std::vector<void *> &replicas,
+                                std::size_t bytes, const std::string &name) {
+  checkReplicas(replicas, state_->ranks.size(), name);
+  state_->memory.addMulticast(address, replicas, bytes, name);
 }
 
 void Machine::launch(int rank, const Launch &launch, std::function<void()> body,

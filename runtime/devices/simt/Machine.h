@@ -143,6 +143,10 @@ public:
   /// of `bytes`. A plain access to it is an error.
   void *makeMulticast(const std::vector<void *> &replicas, std::size_t bytes,
                       const std::string &name);
+  /// The same at an address that the caller has reserved, until
+  /// unregisterMemory().
+  void registerMulticast(void *address, const std::vector<void *> &replicas,
+                         std::size_t bytes, const std::string &name);
 
   /// Appends to a stream of the rank. `body` calls the kernel with its
   /// arguments, once for each thread.

@@ -75,6 +75,17 @@ void Memory::remove(const void *base) {
 
 void *Memory::makeMulticast(const std::vector<void *> &replicas,
                             std::size_t bytes, const std::string &name) {
+  void *memory = mmap(nullptr, bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    throw std::bad_alloc();
+  reserved_.emplace_back(memory, bytes);
+  addMulticast(memory, replicas, bytes, name);
+  return memory;
+}
+
+void Memory::addMulticast(void *address, const std::vector<void *> &replicas,
+                          std::size_t bytes, const std::string &name) {
   Buffer range;
   for (std::size_t rank = 0; rank < replicas.size(); ++rank) {
     const Buffer *buffer = find(replicas[rank], bytes);
@@ -86,18 +97,12 @@ void *Memory::makeMulticast(const std::vector<void *> &replicas,
           describe(replicas[rank]));
     range.replicas.push_back(static_cast<char *>(replicas[rank]));
   }
-  void *memory = mmap(nullptr, bytes, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED)
-    throw std::bad_alloc();
-  reserved_.emplace_back(memory, bytes);
-  range.base = reinterpret_cast<std::uintptr_t>(memory);
+  range.base = reinterpret_cast<std::uintptr_t>(address);
   range.bytes = bytes;
   range.rank = -1;
   range.isSymmetric = true;
   range.name = name;
   insert(std::move(range));
-  return memory;
 }
 
 const Buffer *Memory::findSlowly(std::uintptr_t address, std::size_t size) {

@@ -47,6 +47,10 @@ public:
   void remove(const void *base);
   void *makeMulticast(const std::vector<void *> &replicas, std::size_t bytes,
                       const std::string &name);
+  /// Throws std::invalid_argument where a replica is no symmetric memory of
+  /// its rank, or the range overlaps a buffer.
+  void addMulticast(void *address, const std::vector<void *> &replicas,
+                    std::size_t bytes, const std::string &name);
 
   /// The buffer that holds all of the bytes, or null.
   const Buffer *find(const void *address, std::size_t size) {
