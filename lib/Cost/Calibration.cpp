@@ -6,6 +6,7 @@
 #include "Samples.h"
 #include "TextLines.h"
 #include "json/StrictJson.h"
+#include <algorithm>
 #include <tuple>
 
 using namespace layline;
@@ -14,18 +15,43 @@ using namespace layline;
 // Measurements
 //===----------------------------------------------------------------------===//
 
+/// How what layline-gpu-bench prints begins. Its last line says how many rows
+/// there are: without it a file was cut.
+static constexpr const char *kBench = "# layline-gpu-bench";
+/// Behind the name of an algorithm: all ranks were on one card.
+static constexpr const char *kOneCard = ":one_card";
+
+static std::string endOfBench(size_t rows) {
+  return "# end: " + std::to_string(rows) + " rows";
+}
+
+/// The headings are line `head`, counted from 0.
 static std::optional<std::vector<MeasuredCurve>>
-parseCSV(const std::vector<std::string> &lines, const std::string &file,
-         const MeasurementOptions &options, std::string &error) {
+parseCSV(const std::vector<std::string> &lines, size_t head, bool isBench,
+         const std::string &file, const MeasurementOptions &options,
+         std::string &error) {
   auto fail = [&](size_t line, const std::string &message) {
     error = file + ":" + std::to_string(line) + ": " + message;
     return std::nullopt;
   };
-  size_t width = splitCells(lines[0], ',').size();
+  size_t width = splitCells(lines[head], ',').size();
+  size_t rows = 0;
+  bool hasEnded = false;
   Samples samples;
-  for (size_t i = 1; i < lines.size(); ++i) {
+  for (size_t i = head + 1; i < lines.size(); ++i) {
     if (lines[i].find_first_not_of(" \t") == std::string::npos)
       continue;
+    if (hasEnded)
+      return fail(i + 1, "found " + inQuotes(lines[i]) + " behind '" +
+                             endOfBench(rows) + "', expected nothing");
+    if (isBench && lines[i][0] == '#') {
+      if (lines[i] != endOfBench(rows))
+        return fail(i + 1, "found " + inQuotes(lines[i]) + ", expected '" +
+                               endOfBench(rows) + "': was the file cut?");
+      hasEnded = true;
+      continue;
+    }
+    ++rows;
     std::vector<std::string> cells = splitCells(lines[i], ',');
     if (cells.size() != width)
       return fail(i + 1, "found " + std::to_string(cells.size()) +
@@ -54,6 +80,10 @@ parseCSV(const std::vector<std::string> &lines, const std::string &file,
       return fail(i + 1, "algorithm: found none, expected a name");
     samples.add(cells[0], *ranks, algorithm, *bytes, *us);
   }
+  if (isBench && !hasEnded)
+    return fail(lines.size(), "found the end of the file, expected '" +
+                                  endOfBench(rows) +
+                                  "' as its last line: was the file cut?");
   if (samples.empty())
     return fail(lines.size(),
                 "found no rows, expected some after the headings");
@@ -65,15 +95,35 @@ layline::parseMeasurements(const std::string &text, const std::string &file,
                            const MeasurementOptions &options,
                            std::string &error) {
   std::vector<std::string> lines = splitLines(text);
+  const std::string columns = "op,ranks,bytes,us",
+                    withAlgorithm = columns + ",algorithm";
+  if (!lines.empty() && lines[0].rfind(kBench, 0) == 0) {
+    size_t head = 0;
+    while (head < lines.size() && lines[head].rfind("#", 0) == 0)
+      ++head;
+    if (head < lines.size() && lines[head] == withAlgorithm)
+      return parseCSV(lines, head, /*isBench=*/true, file, options, error);
+    error =
+        file + ":" + std::to_string(std::min(head + 1, lines.size())) +
+        ": found " +
+        (head < lines.size() ? inQuotes(lines[head]) : "the end of the file") +
+        ", expected " + withAlgorithm + ": was the file cut?";
+    return std::nullopt;
+  }
   if (!lines.empty() && lines[0].rfind("op,", 0) == 0) {
-    if (lines[0] == "op,ranks,bytes,us" ||
-        lines[0] == "op,ranks,bytes,us,algorithm")
-      return parseCSV(lines, file, options, error);
-    error = file + ":1: found " + inQuotes(lines[0]) +
-            ", expected op,ranks,bytes,us or op,ranks,bytes,us,algorithm";
+    if (lines[0] == columns || lines[0] == withAlgorithm)
+      return parseCSV(lines, 0, /*isBench=*/false, file, options, error);
+    error = file + ":1: found " + inQuotes(lines[0]) + ", expected " + columns +
+            " or " + withAlgorithm;
     return std::nullopt;
   }
   return parseNCCLTests(text, file, options, error);
+}
+
+bool layline::isOfOneCard(const MeasuredCurve &curve) {
+  const std::string &name = curve.algorithm, suffix = kOneCard;
+  return name.size() >= suffix.size() &&
+         name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
 std::vector<MeasuredCurve>

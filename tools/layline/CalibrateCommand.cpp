@@ -90,6 +90,18 @@ static int runCalibrate(const Arguments &arguments) {
     curves.insert(curves.end(), measured->begin(), measured->end());
     names += (names.empty() ? "" : ", ") + fs::path(file).filename().string();
   }
+  const size_t all = curves.size();
+  curves.erase(std::remove_if(curves.begin(), curves.end(), isOfOneCard),
+               curves.end());
+  if (curves.empty()) {
+    std::cerr << names << ": found only curves of ranks that share a card, "
+              << "expected some of ranks with a card each, or of row_kernel\n";
+    return Unusable;
+  }
+  if (curves.size() < all)
+    std::cout << "left out " << all - curves.size()
+              << " curves of ranks that share a card: no link is in their "
+                 "times\n";
   Calibration calibration{
       arguments.target, arguments.source.empty() ? names : arguments.source,
       arguments.date.empty() ? today() : arguments.date, mergeCurves(curves)};
@@ -116,7 +128,7 @@ void layline::tool::addCalibrateCommand(CLI::App &app, int &exitCode) {
                    "rests on in place of the built-in ones");
   command
       ->add_option("FILES", arguments->files,
-                   "What nccl-tests printed, or CSV: "
+                   "What nccl-tests or layline-gpu-bench printed, or CSV: "
                    "op,ranks,bytes,us[,algorithm]; bytes of the whole tensor")
       ->required();
   command

@@ -45,11 +45,17 @@ struct MeasurementOptions {
 };
 
 /// Text that one or several nccl-tests programs printed, or a CSV whose first
-/// line is "op,ranks,bytes,us" or "op,ranks,bytes,us,algorithm". Of repeated
-/// sizes the median counts.
+/// line is "op,ranks,bytes,us" or "op,ranks,bytes,us,algorithm", or what
+/// layline-gpu-bench printed: such a CSV between its first line, which names
+/// the bench, and its last one, which counts the rows. Of repeated sizes the
+/// median counts.
 std::optional<std::vector<MeasuredCurve>>
 parseMeasurements(const std::string &text, const std::string &file,
                   const MeasurementOptions &options, std::string &error);
+
+/// Whether layline-gpu-bench had all ranks of the curve on one card, so that no
+/// link is in its times: they are none of a target whose ranks have cards.
+bool isOfOneCard(const MeasuredCurve &curve);
 
 /// Curves of one op, ranks and algorithm from several files become one.
 std::vector<MeasuredCurve>

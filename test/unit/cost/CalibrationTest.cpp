@@ -199,6 +199,43 @@ TEST_CASE("plain CSV") {
           "log:2: us: found '', expected microseconds above 0");
 }
 
+TEST_CASE("what layline-gpu-bench prints") {
+  const std::string head = "# layline-gpu-bench: 1 card\n# rows of 64\n",
+                    columns = "op,ranks,bytes,us,algorithm\n",
+                    rows = "row_kernel,1,4096,2.5,norm\n"
+                           "all_reduce,2,4096,3.5,two_shot:one_card\n",
+                    end = "# end: 2 rows\n", text = head + columns + rows + end;
+  std::vector<MeasuredCurve> curves = parsed(text);
+  REQUIRE(curves.size() == 2);
+  CHECK(curves[0].algorithm == "two_shot:one_card");
+  CHECK(isOfOneCard(curves[0]));
+  CHECK(curves[1].points == std::map<int64_t, double>{{4096, 2.5}});
+  CHECK_FALSE(isOfOneCard(curves[1]));
+  CHECK_FALSE(isOfOneCard({"all_reduce", 2, "one_card", {}}));
+  // Cut anywhere but at the end of the last line it is refused.
+  std::string error;
+  for (size_t length = 0; length + 1 < text.size(); ++length) {
+    CAPTURE(length);
+    CHECK_FALSE(parseMeasurements(text.substr(0, length), "log", {}, error));
+  }
+  CHECK(parseMeasurements(text.substr(0, text.size() - 1), "log", {}, error));
+  refused(head, "log:2: found the end of the file, expected "
+                "op,ranks,bytes,us,algorithm: was the file cut?");
+  refused(head + columns + rows,
+          "log:5: found the end of the file, expected '# end: 2 rows' as its "
+          "last line: was the file cut?");
+  refused(head + columns + "row_kernel,1,4096,2.5,norm\n" + end,
+          "log:5: found '# end: 2 rows', expected '# end: 1 rows': was the "
+          "file cut?");
+  refused(text + text, "log:7: found '# layline-gpu-bench: 1 card' behind '# "
+                       "end: 2 rows', expected nothing");
+  refused(head + "op,ranks,us,algorithm\n" + rows + end,
+          "log:3: found 'op,ranks,us,algorithm', expected "
+          "op,ranks,bytes,us,algorithm: was the file cut?");
+  refused(head + columns + "row_kernel,1,4096,-2.5,norm\n" + end,
+          "log:4: us: found '-2.5', expected microseconds above 0");
+}
+
 TEST_CASE("a calibration file keeps what it was given, and meets its schema") {
   Calibration calibration{"h200x8", "node \"7\"", "2026-11-30",
                           parsed(allReduce())};
