@@ -44,7 +44,7 @@ gpu-test: configure ## Test the kernels and golden models on this machine's GPUs
 gpu-bench: configure ## Time kernels on this machine's GPUs: a table for layline calibrate
 	cmake --build $(BUILD) -j $(JOBS) --target layline-gpu-bench
 	$(BUILD)/bin/layline-gpu-bench > $(BUILD)/gpu-bench.csv
-	@echo "$(BUILD)/gpu-bench.csv: read it with $(BUILD)/bin/layline calibrate"
+	@echo "$(BUILD)/gpu-bench.csv: for $(BUILD)/bin/layline calibrate $(BUILD)/gpu-bench.csv --target ... -o ..."
 
 docs: configure ## Regenerate docs/generated from the .td files
 	cmake --build $(BUILD) -j $(JOBS) --target layline-docs

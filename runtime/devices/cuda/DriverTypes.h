@@ -34,6 +34,7 @@ inline constexpr Result kErrorNotSupported = 801;
 
 // CUdevice_attribute
 enum class DeviceAttribute : int {
+  ClockRate = 13, ///< kHz
   MultiprocessorCount = 16,
   ComputeCapabilityMajor = 75,
   ComputeCapabilityMinor = 76,

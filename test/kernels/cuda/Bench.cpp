@@ -1,115 +1,97 @@
 // Fused kernels beside what they replace, and NCCL.
 #include "Bench.h"
 
-#include "CardRows.h"
+#include "BenchMoves.h"
+#include "BenchNccl.h"
+#include "BenchTable.h"
 #include "devices/cuda/HostNumbers.h"
-#include "devices/cuda/KernelImages.h"
-#include "devices/cuda/Launch.h"
-#include "devices/cuda/Nccl.h"
 #include "kernels/local/LocalParams.h"
 #include "plan/Error.h"
 
 #include <algorithm>
-#include <functional>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 namespace layline::test {
 
-using namespace layline::runtime;
 using namespace layline::runtime::cuda;
 using namespace layline::kernels;
+using runtime::fail;
 
 namespace {
 
 /// As device cuda takes one_shot (kernels/plan/LaunchPlan.h).
 constexpr std::int64_t kMostBytesOfOneShot = std::int64_t(1) << 20;
+/// Of rows in FP8, as DeepSeek-V3's weights have them.
+constexpr std::int64_t kGroupSize = 128;
 
 class Bench {
 public:
   Bench(const BenchOptions &options, std::ostream &table, std::ostream &notes)
-      : options_(options), table_(table), notes_(notes) {
-    cards_ = openCards(countCards());
-    for (const std::unique_ptr<Card> &card : cards_)
-      streams_.emplace_back(*card);
-    cards_.front()->kernel("layline_norm"); // whether the build has kernels
-    notes_ << "gpu-bench: " << cards_.size() << " cards, the first "
-           << cards_.front()->name() << ", kernels of " << kernelImagesReason()
-           << std::endl;
-    table_ << "op,ranks,bytes,us,algorithm" << std::endl;
-  }
+      : options_(options), notes_(notes), cards_(countCards()),
+        table_(start(table), describeCards(cards_), options) {}
 
   void all() {
-    forRows(4, [&](std::int64_t rows) {
+    forRows([&](std::int64_t rows) {
       timeNorm(rows);
-      timeLocal(rows);
+      timeChain(rows);
+      timeOneRank(rows);
     });
     for (int ranks : {2, 4, 8}) {
-      Cards one = openCards(1);
-      timeGroup(one, ranks, ":one_card");
+      const CardSet one(1);
+      timeGroup(one, ranks);
       if (cards_.size() >= static_cast<std::size_t>(ranks))
-        timeGroup(openCards(ranks), ranks, "");
+        timeGroup(CardSet(ranks), ranks);
     }
-    if (cards_.size() < 2) {
+    if (cards_.size() < 2)
       notes_ << "gpu-bench: one card: NCCL has nobody to talk to, and no link "
                 "is timed"
              << std::endl;
-      return;
-    }
-    timeNccl();
+    table_.end();
+    notes_ << '\n';
+    comparison_.print(notes_);
   }
 
 private:
-  using Call = std::function<void()>;
+  /// First of all, that the build has kernels, and what they are timed on.
+  std::ostream &start(std::ostream &table) const {
+    cards_[0].kernel("layline_norm");
+    notes_ << "gpu-bench: " << describeCards(cards_) << std::endl;
+    return table;
+  }
 
-  template <typename Time>
-  void forRows(std::int64_t step, const Time &time) const {
-    for (std::int64_t rows = 1; rows <= options_.mostRows; rows *= step)
+  template <typename Time> void forRows(const Time &time) const {
+    for (std::int64_t rows = 1; rows <= options_.mostRows; rows *= 4)
       time(rows);
   }
   std::int64_t bytesOf(std::int64_t rows) const {
     return rows * options_.width * 2;
   }
-  void print(const std::string &op, int ranks, std::int64_t bytes, double us,
-             const std::string &algorithm) {
-    table_ << op << ',' << ranks << ',' << bytes << ',' << us << ','
-           << algorithm << std::endl;
-  }
 
-  /// Median over rounds of the time of one call, in microseconds, by the first
-  /// card's clock. `call` enqueues on all cards.
-  double microseconds(const Call &call) const {
-    OwnedEvent begin(*cards_[0], true), end(*cards_[0], true);
-    auto record = [&](const OwnedEvent &event) {
-      cards_[0]->use();
-      check(driver().eventRecord(event.get(), streams_[0].get()),
-            "cuEventRecord", "bench");
-    };
-    std::vector<double> times;
-    for (int round = -1; round < options_.rounds; ++round) { // one warms up
-      record(begin);
-      for (int repeat = 0; repeat < options_.repeats; ++repeat)
-        call();
-      record(end);
-      for (const OwnedStream &stream : streams_)
-        stream.synchronize("bench");
-      float milliseconds = 0;
-      check(driver().eventElapsed(&milliseconds, begin.get(), end.get()),
-            "cuEventElapsedTime", "bench");
-      if (round >= 0)
-        times.push_back(milliseconds * 1000.0 / options_.repeats);
-    }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+  /// Of launches one behind another.
+  double timeOf(const CardSet &cards,
+                const std::vector<Prepared> &launches) const {
+    return microseconds(cards, options_, [&] {
+      for (const Prepared &launch : launches)
+        launch->enqueue();
+    });
+  }
+  template <typename... Launch>
+  double timeOf(const CardSet &cards, Launch... launch) const {
+    std::vector<Prepared> launches;
+    (launches.push_back(std::move(launch)), ...);
+    return timeOf(cards, launches);
   }
 
   // ---- One rank -------------------------------------------------------------
 
   /// The norm that a plan runs where there is no kernel of the catalogue.
   void timeNorm(std::int64_t rows) {
-    Card &card = *cards_[0];
+    Card &card = cards_[0];
     auto bytes = static_cast<std::size_t>(bytesOf(rows));
     DeviceMemory input(card, bytes, "rows"), output(card, bytes, "rows"),
         weight(card, static_cast<std::size_t>(options_.width) * 2, "weight"),
@@ -128,33 +110,50 @@ private:
     norm.blocks = static_cast<unsigned>(
         std::min<std::int64_t>(rows, card.multiprocessors() * 16));
     norm.threads = local::kThreads;
-    print("row_kernel", 1, 2 * bytesOf(rows), microseconds([&] {
-            launch(card, norm, parameters.address(), streams_[0].get());
-          }),
-          "layline_norm");
+    table_.add("row_kernel", 1, 2 * bytesOf(rows),
+               microseconds(cards_, options_,
+                            [&] {
+                              launch(card, norm, parameters.address(),
+                                     cards_.stream(0).get());
+                            }),
+               "layline_norm");
   }
 
-  /// A residual added and a norm, of the catalogue: three rows a row.
-  void timeLocal(std::int64_t rows) {
-    Cards one = openCards(1);
-    std::unique_ptr<CardLaunches> launch =
-        prepare(one, 1, rows, Input::Own, Output::Own, NormKind::Rms);
-    print("row_kernel", 1, 4 * bytesOf(rows),
-          microseconds([&] { launch->enqueue(); }), "layline_fused");
+  /// A residual added and a norm, of the catalogue: four rows a row.
+  void timeChain(std::int64_t rows) {
+    table_.add("row_kernel", 1, 4 * bytesOf(rows),
+               timeOf(cards_, ofRank(cards_, rows, NormKind::Rms)),
+               "layline_fused");
   }
 
-  // ---- Groups ---------------------------------------------------------------
+  /// What has no line in the table: no plan's choice rests on it.
+  void timeOneRank(std::int64_t rows) {
+    auto compare = [&](const char *form, std::int64_t bytes, double us,
+                       const char *instead, double usInstead) {
+      comparison_.add({form, 1, 1, bytes, us, instead, usInstead});
+    };
+    const std::int64_t width = options_.width;
+    compare("rope", bytesOf(rows),
+            timeOf(cards_, prepareRope(cards_, rows, width, true)),
+            "layline_rope",
+            timeOf(cards_, prepareRope(cards_, rows, width, false)));
+    // Of two planes a head of 256 bytes each.
+    const std::int64_t packed = rows * 512;
+    compare("pack_pages", packed, timeOf(cards_, preparePack(cards_, rows)),
+            "a copy", timeOf(cards_, prepareCopies(cards_, 2, packed)));
+    // Sorted rows are written and read again.
+    const std::int64_t moved = 8 * bytesOf(rows);
+    if (rows <= 1024)
+      compare("sort_by_expert, permute_rows, merge_experts", moved,
+              timeOf(cards_, prepareExperts(cards_, rows, width)),
+              "a copy of the permuted rows",
+              timeOf(cards_, prepareCopies(cards_, 2, moved)));
+  }
 
-  std::unique_ptr<CardLaunches> prepare(const Cards &cards, int ranks,
-                                        std::int64_t rows, Input input,
-                                        Output output, NormKind norm,
-                                        Family family = Family::RowCollective) {
-    Variant variant;
-    variant.family = family;
-    variant.ranks = ranks;
-    variant.input = input;
-    variant.output = output;
-    variant.norm = norm;
+  // ---- Kernels of rows ------------------------------------------------------
+
+  Prepared prepare(const CardSet &cards, const Variant &variant,
+                   std::int64_t rows) const {
     std::string error;
     const FusedKernel *kernel = findFusedKernel(variant, error);
     if (!kernel)
@@ -162,110 +161,216 @@ private:
     Problem problem;
     problem.tokens = rows;
     problem.width = options_.width;
-    problem.hasResidual = problem.keepsResidual = norm != NormKind::None;
+    problem.hasResidual = problem.keepsResidual =
+        variant.norm != NormKind::None;
+    problem.wantsValues = variant.scales == ScaleKind::None;
+    if (variant.scales == ScaleKind::Group)
+      problem.groupSize = std::min(kGroupSize, options_.width);
     // Blocks that saturate the links and leave multiprocessors to others, as a
     // plan's launches have them: as many as fit.
     constexpr unsigned kMostBlocks = 1024;
     return prepareOnCards(
-        cards, streams_, *kernel,
+        cards, *kernel,
         cardCase(cards, *kernel, problem, kMostBlocks, /*fewThreads=*/false));
   }
 
-  void timeGroup(const Cards &cards, int ranks, const std::string &where) {
-    forRows(4, [&](std::int64_t rows) {
-      auto time = [&](const char *op, const char *algorithm,
-                      std::vector<std::unique_ptr<CardLaunches>> launches) {
-        print(op, ranks, bytesOf(rows), microseconds([&] {
-                for (const std::unique_ptr<CardLaunches> &launch : launches)
-                  launch->enqueue();
-              }),
-              algorithm + where);
-      };
-      auto of = [&](auto... parts) {
-        std::vector<std::unique_ptr<CardLaunches>> launches;
-        (launches.push_back(std::move(parts)), ...);
-        return launches;
-      };
-      auto kernel = [&](Input input, Output output, NormKind norm) {
-        return prepare(cards, ranks, rows, input, output, norm);
-      };
-      constexpr auto none = NormKind::None, rms = NormKind::Rms;
-      time("all_reduce", "layline_two_shot",
-           of(kernel(Input::Owed, Output::Everyone, none)));
-      time("reduce_scatter", "layline_rows",
-           of(kernel(Input::Owed, Output::Own, none)));
-      time("all_gather", "layline_rows",
-           of(kernel(Input::Own, Output::Everyone, none)));
-      time("reduce_scatter_epilogue", "layline_fused",
-           of(kernel(Input::Owed, Output::Own, rms)));
-      time("epilogue_all_gather", "layline_fused",
-           of(kernel(Input::Own, Output::Everyone, rms)));
-      time("reduce_scatter_epilogue_all_gather", "layline_fused",
-           of(kernel(Input::Owed, Output::Everyone, rms)));
-      // The rows of a rank, which a local kernel takes as all of its own.
-      auto norms = [&] {
-        return prepare(cards, 1, (rows + ranks - 1) / ranks, Input::Own,
-                       Output::Own, rms);
-      };
-      if (cards.size() == 1)
-        time("reduce_scatter_epilogue_all_gather", "layline_three_kernels",
-             of(kernel(Input::Owed, Output::Own, none), norms(),
-                kernel(Input::Own, Output::Everyone, none)));
-      if (bytesOf(rows) > kMostBytesOfOneShot)
-        return;
-      time("all_reduce", "layline_one_shot",
-           of(prepare(cards, ranks, rows, Input::Own, Output::Own, none,
-                      Family::OneShot)));
-      time("all_reduce_epilogue", "layline_one_shot",
-           of(prepare(cards, ranks, rows, Input::Own, Output::Own, rms,
-                      Family::OneShot)));
+  static Variant rowsOf(int ranks, Input input, Output output, NormKind norm,
+                        ScaleKind scales = ScaleKind::None) {
+    Variant variant;
+    variant.ranks = ranks;
+    variant.input = input;
+    variant.output = output;
+    variant.norm = norm;
+    variant.scales = scales;
+    return variant;
+  }
+  static Variant oneShotOf(int ranks, NormKind norm,
+                           ScaleKind scales = ScaleKind::None) {
+    Variant variant = rowsOf(ranks, Input::Own, Output::Own, norm, scales);
+    variant.family = Family::OneShot;
+    return variant;
+  }
+  /// Work of one rank on so many rows, by itself.
+  Prepared ofRank(const CardSet &cards, std::int64_t rows, NormKind norm,
+                  ScaleKind scales = ScaleKind::None) const {
+    return prepare(cards, rowsOf(1, Input::Own, Output::Own, norm, scales),
+                   rows);
+  }
+
+  /// What a group of `cards` runs between other ranks' rows and its own.
+  struct Group {
+    const CardSet &cards;
+    int ranks;
+    std::int64_t rows;
+    std::string where; ///< behind an algorithm's name
+    std::optional<double> nccl;
+    double norm; ///< of the rows of one rank
+  };
+
+  void timeGroup(const CardSet &cards, int ranks) {
+    const bool isOneCard = cards.size() == 1;
+    std::unique_ptr<NcclGroup> nccl;
+    if (!isOneCard)
+      nccl = NcclGroup::open(cards, notes_);
+    forRows([&](std::int64_t rows) {
+      Group group{cards, ranks, rows, isOneCard ? ":one_card" : "", {}, 0};
+      if (nccl) {
+        group.nccl =
+            microseconds(cards, options_, nccl->allReduce(bytesOf(rows)));
+        table_.add("all_reduce", ranks, bytesOf(rows), *group.nccl, "nccl");
+      }
+      // The rows of a rank, which a local kernel takes as all of its own. All
+      // cards run at the same time: one is timed.
+      group.norm = timeOf(
+          cards, ofRank(cards, (rows + ranks - 1) / ranks, NormKind::Rms));
+      timeRows(group);
+      if (ranks > 2)
+        timeQuantized(group);
+      if (bytesOf(rows) <= kMostBytesOfOneShot)
+        timeOneShot(group);
+      timeBytes(group, nccl.get());
     });
   }
 
-  // ---- NCCL -----------------------------------------------------------------
+  double addTo(const Group &group, const char *op, const char *algorithm,
+               double us) {
+    table_.add(op, group.ranks, bytesOf(group.rows), us,
+               algorithm + group.where);
+    return us;
+  }
+  void compare(const Group &group, const char *form, double us,
+               const char *instead, double usInstead, double usNccl = 0) {
+    comparison_.add({form, group.ranks, group.cards.size(), bytesOf(group.rows),
+                     us, instead, usInstead, usNccl});
+  }
 
-  void timeNccl() {
-    std::vector<NcclComm> comms(cards_.size());
-    std::vector<int> ordinals;
-    for (const std::unique_ptr<Card> &card : cards_)
-      ordinals.push_back(card->ordinal());
-    try {
-      nccl();
-    } catch (const Error &error) {
-      notes_ << "gpu-bench: without NCCL: " << error.what() << std::endl;
-      return;
+  void timeRows(const Group &group) {
+    constexpr auto none = NormKind::None, rms = NormKind::Rms;
+    auto kernel = [&](Input input, Output output, NormKind norm) {
+      return timeOf(group.cards,
+                    prepare(group.cards,
+                            rowsOf(group.ranks, input, output, norm),
+                            group.rows));
+    };
+    const double reduce = addTo(group, "all_reduce", "layline_two_shot",
+                                kernel(Input::Owed, Output::Everyone, none));
+    const double scatter = addTo(group, "reduce_scatter", "layline_rows",
+                                 kernel(Input::Owed, Output::Own, none)),
+                 gather = addTo(group, "all_gather", "layline_rows",
+                                kernel(Input::Own, Output::Everyone, none));
+    const double first =
+                     addTo(group, "reduce_scatter_epilogue", "layline_fused",
+                           kernel(Input::Owed, Output::Own, rms)),
+                 second = addTo(group, "epilogue_all_gather", "layline_fused",
+                                kernel(Input::Own, Output::Everyone, rms)),
+                 whole = addTo(group, "reduce_scatter_epilogue_all_gather",
+                               "layline_fused",
+                               kernel(Input::Owed, Output::Everyone, rms));
+    const double nccl = group.nccl.value_or(0);
+    double three = scatter + group.norm + gather;
+    if (group.cards.size() == 1)
+      three = addTo(
+          group, "reduce_scatter_epilogue_all_gather", "layline_three_kernels",
+          timeOf(
+              group.cards,
+              prepare(group.cards,
+                      rowsOf(group.ranks, Input::Owed, Output::Own, none),
+                      group.rows),
+              ofRank(group.cards, (group.rows + group.ranks - 1) / group.ranks,
+                     rms),
+              prepare(group.cards,
+                      rowsOf(group.ranks, Input::Own, Output::Everyone, none),
+                      group.rows)));
+    compare(group, "all_reduce", reduce, "reduce_scatter, all_gather",
+            scatter + gather, nccl);
+    compare(group, "reduce_scatter + norm", first, "two kernels",
+            scatter + group.norm);
+    compare(group, "norm + all_gather", second, "two kernels",
+            group.norm + gather);
+    compare(group, "reduce_scatter + norm + all_gather", whole, "three kernels",
+            three, nccl > 0 ? nccl + group.norm : 0);
+  }
+
+  /// The payload and its scales are gathered, in place of the rows.
+  void timeQuantized(const Group &group) {
+    const std::int64_t own = (group.rows + group.ranks - 1) / group.ranks;
+    for (ScaleKind scales : {ScaleKind::Row, ScaleKind::Group}) {
+      const bool isRow = scales == ScaleKind::Row;
+      const std::int64_t columns =
+          isRow ? 1 : options_.width / std::min(kGroupSize, options_.width);
+      auto kernel = [&](const Variant &variant) {
+        return timeOf(group.cards, prepare(group.cards, variant, group.rows));
+      };
+      const double quantize =
+                       timeOf(group.cards,
+                              ofRank(group.cards, own, NormKind::None, scales)),
+                   gathers = timeOf(group.cards,
+                                    prepareGather(group.cards, group.ranks,
+                                                  group.rows, options_.width)) +
+                             timeOf(group.cards,
+                                    prepareGather(group.cards, group.ranks,
+                                                  group.rows, columns * 4)),
+                   scatter = kernel(rowsOf(group.ranks, Input::Owed,
+                                           Output::Own, NormKind::None));
+      compare(group,
+              isRow ? "FP8 by row + all_gather" : "FP8 by group + all_gather",
+              kernel(rowsOf(group.ranks, Input::Own, Output::Everyone,
+                            NormKind::None, scales)),
+              "three kernels", quantize + gathers);
+      compare(group,
+              isRow ? "reduce_scatter + norm + FP8 by row + all_gather"
+                    : "reduce_scatter + norm + FP8 by group + all_gather",
+              kernel(rowsOf(group.ranks, Input::Owed, Output::Everyone,
+                            NormKind::Rms, scales)),
+              "five kernels", scatter + group.norm + quantize + gathers);
     }
-    checkNccl(nccl().initAll(comms.data(), static_cast<int>(comms.size()),
-                             ordinals.data()),
-              "ncclCommInitAll", "bench");
-    Cleanup cleanup;
-    for (NcclComm comm : comms)
-      cleanup.add([comm] { nccl().destroy(comm); });
-    forRows(2, [&](std::int64_t rows) {
-      std::vector<DeviceMemory> values;
-      for (const std::unique_ptr<Card> &card : cards_)
-        values.emplace_back(*card, static_cast<std::size_t>(bytesOf(rows)),
-                            "rows");
-      double us = microseconds([&] {
-        checkNccl(nccl().groupStart(), "ncclGroupStart", "bench");
-        for (std::size_t c = 0; c < cards_.size(); ++c)
-          checkNccl(
-              nccl().allReduce(values[c].as<void>(), values[c].as<void>(),
-                               static_cast<std::size_t>(bytesOf(rows) / 2),
-                               NcclType::BFloat16, kNcclSum, comms[c],
-                               streams_[c].get()),
-              "ncclAllReduce", "bench");
-        checkNccl(nccl().groupEnd(), "ncclGroupEnd", "bench");
-      });
-      print("all_reduce", static_cast<int>(cards_.size()), bytesOf(rows), us,
-            "nccl");
-    });
+  }
+
+  void timeOneShot(const Group &group) {
+    auto kernel = [&](NormKind norm, ScaleKind scales = ScaleKind::None) {
+      return timeOf(group.cards,
+                    prepare(group.cards, oneShotOf(group.ranks, norm, scales),
+                            group.rows));
+    };
+    const double plain = addTo(group, "all_reduce", "layline_one_shot",
+                               kernel(NormKind::None)),
+                 fused = addTo(group, "all_reduce_epilogue", "layline_one_shot",
+                               kernel(NormKind::Rms)),
+                 norm = timeOf(group.cards,
+                               ofRank(group.cards, group.rows, NormKind::Rms)),
+                 nccl = group.nccl.value_or(0);
+    compare(group, "one_shot all_reduce", plain, "-", 0, nccl);
+    compare(group, "one_shot all_reduce + norm", fused, "two kernels",
+            plain + norm, nccl > 0 ? nccl + norm : 0);
+    if (group.ranks > 2)
+      compare(group, "one_shot all_reduce + norm + FP8 by row",
+              kernel(NormKind::Rms, ScaleKind::Row), "two kernels",
+              fused +
+                  timeOf(group.cards, ofRank(group.cards, group.rows,
+                                             NormKind::None, ScaleKind::Row)));
+  }
+
+  void timeBytes(const Group &group, const NcclGroup *nccl) {
+    const std::int64_t bytes = bytesOf(group.rows);
+    compare(
+        group, "broadcast",
+        timeOf(group.cards, prepareBroadcast(group.cards, group.ranks, bytes)),
+        "a copy for each peer",
+        timeOf(group.cards, prepareCopies(group.cards, group.ranks, bytes)),
+        nccl ? microseconds(group.cards, options_, nccl->broadcast(bytes)) : 0);
+    compare(group, "gather_rows",
+            timeOf(group.cards, prepareGather(group.cards, group.ranks,
+                                              group.rows, options_.width * 2)),
+            "-", 0,
+            nccl ? microseconds(group.cards, options_, nccl->allGather(bytes))
+                 : 0);
   }
 
   const BenchOptions options_;
-  std::ostream &table_, &notes_;
-  Cards cards_;
-  std::vector<OwnedStream> streams_;
+  std::ostream &notes_;
+  const CardSet cards_;
+  BenchTable table_;
+  BenchComparison comparison_;
 };
 
 } // namespace

@@ -1,197 +1,200 @@
 #include "CardRows.h"
 
-#include "devices/cuda/HostNumbers.h"
-#include "devices/cuda/Launch.h"
-#include "devices/cuda/SymmetricMemory.h"
-#include "kernels/LaunchSafety.h"
-#include "kernels/plan/LaunchParams.h"
-#include "plan/Error.h"
-
 #include <algorithm>
 
 namespace layline::test {
 
 using namespace layline::kernels;
 using namespace layline::kernels::test;
-using namespace layline::runtime;
+using runtime::peerFlagsOf;
+using runtime::watchOf;
+using runtime::WorkspaceAddresses;
 using namespace layline::runtime::cuda;
 
-int countCards() {
-  int count = 0;
-  check(driver().deviceCount(&count), "cuDeviceGetCount", "test");
-  return count;
-}
-
-Cards openCards(int count) {
-  Cards cards;
-  for (int c = 0; c < count; ++c)
-    cards.push_back(std::make_unique<Card>(c));
-  return cards;
-}
-
-RowCase cardCase(const Cards &cards, const FusedKernel &kernel,
+RowCase cardCase(const CardSet &cards, const FusedKernel &kernel,
                  const Problem &problem, unsigned maxGrid, bool fewThreads) {
-  std::int64_t most = maxGrid;
-  auto ranks = static_cast<std::int64_t>(kernel.variant.ranks),
-       count = static_cast<std::int64_t>(cards.size());
-  for (const std::unique_ptr<Card> &card : cards) {
-    std::int64_t resident =
-        card->residentBlocks(card->kernel(kernel.symbol), kMaxThreads, 0);
-    most = std::min(most, (resident - kResidencyMargin) /
-                              ((ranks + count - 1) / count));
-  }
-  if (most < 1)
-    fail(LAYLINE_REFUSED_FEATURE, kernel.symbol, ": no room for ", ranks,
-         " ranks on ", count, " cards");
-  RowCase rowCase =
-      caseOf(kernel.variant, problem, static_cast<unsigned>(most));
+  auto most = static_cast<unsigned>(std::min<std::int64_t>(
+      maxGrid,
+      cards.blocksOfRank(kernel.symbol, kMaxThreads, kernel.variant.ranks)));
+  RowCase rowCase = caseOf(kernel.variant, problem, most);
   if (!fewThreads)
-    rowCase.shape =
-        shapeOf(kernel.variant, problem, static_cast<std::uint32_t>(most));
+    rowCase.shape = shapeOf(kernel.variant, problem, most);
   return rowCase;
+}
+
+bool isBySwitch(const Variant &variant) {
+  return variant.input == Input::OwedMulticast ||
+         variant.output == Output::EveryoneMulticast;
 }
 
 namespace {
 
-constexpr std::uint64_t kWaitNanoseconds = 10000000000;
-
 template <typename T, int P> class CardRun final : public CardLaunches {
 public:
-  CardRun(const Cards &cards, const std::vector<OwnedStream> &streams,
-          const FusedKernel &kernel, const RowCase &rowCase,
-          RowInputs<T> inputs)
-      : cards_(cards), streams_(streams), kernel_(kernel), case_(rowCase),
+  CardRun(const CardSet &cards, const FusedKernel &kernel,
+          const RowCase &rowCase, RowInputs<T> inputs,
+          std::uint64_t waitNanoseconds)
+      : group_(cards, P, waitNanoseconds), kernel_(kernel), case_(rowCase),
         inputs_(std::move(inputs)), width_(rowCase.problem.width) {
-    for (std::size_t rank = 0; rank < P; ++rank)
-      ofRank_.push_back(cards[rank * cards.size() / P].get());
-    std::int64_t rows = std::max<std::int64_t>(1, rowCase.problem.tokens);
-    rows_ = symmetric(rows * width_ * std::int64_t(sizeof(T)), "rows");
-    values_ = symmetric(rows * width_ * std::int64_t(sizeof(T)), "values");
-    payload_ = symmetric(rows * width_, "payload");
+    const std::int64_t tokens = rowCase.problem.tokens;
+    auto of = [&](bool bySwitch) {
+      return bySwitch ? Multicast::IfPossible : Multicast::Never;
+    };
+    const Variant &variant = rowCase.variant;
+    const Multicast out = of(variant.output == Output::EveryoneMulticast);
+    rows_ = group_.symmetric(tokens * width_ * std::int64_t(sizeof(T)), "rows",
+                             of(variant.input == Input::OwedMulticast));
+    values_ = group_.symmetric(tokens * width_ * std::int64_t(sizeof(T)),
+                               "values", out);
+    payload_ = group_.symmetric(tokens * width_, "payload", out);
     scales_ =
-        symmetric(rows * std::max(1, rowCase.scaleColumns()) * 4, "scales");
+        group_.symmetric(tokens * rowCase.scaleColumns() * 4, "scales", out);
     for (int rank = 0; rank < P; ++rank) {
       RowBlock own = rowCase.rowsOf(rank);
       auto begin = inputs_.residual.begin() + own.begin * width_;
-      residual_.push_back(
-          upload(rank, std::vector<T>(begin, begin + own.size * width_)));
-      bias_.push_back(upload(rank, inputs_.bias));
-      inner_.push_back(upload(rank, inputs_.innerWeight));
-      weight_.push_back(upload(rank, inputs_.weight));
-      normBias_.push_back(upload(rank, inputs_.normBias));
-      tensorScale_.push_back(
-          upload(rank, std::vector<float>{inputs_.tensorScale}));
+      residual_.push_back(group_.upload(
+          rank, std::vector<T>(begin, begin + own.size * width_), "residual"));
+      bias_.push_back(group_.upload(rank, inputs_.bias, "bias"));
+      inner_.push_back(group_.upload(rank, inputs_.innerWeight, "weight"));
+      weight_.push_back(group_.upload(rank, inputs_.weight, "weight"));
+      normBias_.push_back(group_.upload(rank, inputs_.normBias, "norm bias"));
+      tensorScale_.push_back(group_.upload(
+          rank, std::vector<float>{inputs_.tensorScale}, "scale"));
     }
-    makeWorkspace();
+    WorkspaceNeed need;
+    addNeed(need, variant, rowCase.problem, rowCase.shape);
+    need.ranks = P;
+    group_.makeWorkspace(need, variant.dtype);
   }
 
-  RowResults<T> run(std::string &late) {
-    RowResults<T> results;
-    for (int launch = 0; launch < case_.launches; ++launch) {
-      place(launch);
-      prepare(launch);
-      enqueue();
-      for (std::size_t c = 0; c < cards_.size(); ++c) {
-        cards_[c]->use();
-        streams_[c].synchronize(kernel_.symbol);
-      }
-      collect(results);
-    }
+  RowsOnCards run(RowResults<T> &results) {
+    RowsOnCards done;
+    if (case_.variant.input == Input::OwedMulticast && rows_.multicast() == 0)
+      done.unicast = rows_.whyUnicast();
+    if (case_.variant.output == Output::EveryoneMulticast &&
+        values_.multicast() == 0)
+      done.unicast = values_.whyUnicast();
+    if (!done.unicast.empty())
+      return done;
+    for (int launch = 0; launch < case_.launches; ++launch)
+      stage(launch);
+    for (const Staged &launch : staged_)
+      enqueue(launch);
+    group_.synchronize(kernel_.symbol);
+    done.late = group_.late();
+    for (const Staged &launch : staged_)
+      collect(launch, results);
+    return done;
+  }
+
+  void prepare() { ready_ = prepare(0); }
+  void enqueue() override { ready_.enqueue(); }
+
+private:
+  /// A launch, and where its inputs and results lie, by rank.
+  struct Staged {
+    CardGroup::Launch launch;
+    std::vector<Address> rows, values, payload, scales, residual;
+    std::vector<std::int64_t> rowBytes;
+  };
+
+  std::int64_t resultRows(int rank) const {
+    return case_.reachesAll() ? case_.problem.tokens : case_.rowsOf(rank).size;
+  }
+  std::int64_t valueBytes(int rank) const {
+    return case_.problem.wantsValues
+               ? resultRows(rank) * width_ * std::int64_t(sizeof(T))
+               : 0;
+  }
+  std::int64_t payloadBytes(int rank) const {
+    return case_.variant.scales == ScaleKind::None ? 0
+                                                   : resultRows(rank) * width_;
+  }
+  std::int64_t scaleBytes(int rank) const {
+    return resultRows(rank) * case_.scaleColumns() * 4;
+  }
+  std::int64_t residualBytes(int rank) const {
+    return case_.problem.keepsResidual
+               ? case_.rowsOf(rank).size * width_ * std::int64_t(sizeof(T))
+               : 0;
+  }
+
+  void stage(int launch) {
+    Staged staged;
     for (int rank = 0; rank < P; ++rank) {
-      SpinError error{};
-      copyOut(card(rank), &error,
-              own_[static_cast<std::size_t>(rank)].address() +
-                  static_cast<Address>(layout_.error),
-              sizeof error, "record of a late rank");
-      if (error.kind != 0 && late.empty())
-        late = concat("rank ", rank, ", block ", error.block,
-                      " waited for flag ", error.flag, " to come to ",
-                      error.epoch, ", found ", error.seen);
+      const std::vector<T> &from =
+          inputs_.rows[static_cast<std::size_t>(launch)]
+                      [static_cast<std::size_t>(rank)];
+      staged.rows.push_back(
+          reinterpret_cast<Address>(group_.upload(rank, from, "inputs")));
+      staged.rowBytes.push_back(
+          static_cast<std::int64_t>(from.size() * sizeof(T)));
+      staged.values.push_back(group_.room(rank, valueBytes(rank), "results"));
+      staged.payload.push_back(
+          group_.room(rank, payloadBytes(rank), "results"));
+      staged.scales.push_back(group_.room(rank, scaleBytes(rank), "results"));
+      staged.residual.push_back(
+          group_.room(rank, residualBytes(rank), "results"));
     }
-    return results;
+    staged.launch = prepare(launch);
+    staged_.push_back(std::move(staged));
   }
 
-  void prepare(int launch) {
+  void enqueue(const Staged &staged) const {
+    for (std::size_t rank = 0; rank < P; ++rank)
+      group_.enqueueCopy(static_cast<int>(rank), rows_.part(rank),
+                         staged.rows[rank], staged.rowBytes[rank]);
+    staged.launch.enqueue();
+    for (int rank = 0; rank < P; ++rank) {
+      auto r = static_cast<std::size_t>(rank);
+      group_.enqueueCopy(rank, staged.values[r], values_.part(r),
+                         valueBytes(rank));
+      group_.enqueueCopy(rank, staged.payload[r], payload_.part(r),
+                         payloadBytes(rank));
+      group_.enqueueCopy(rank, staged.scales[r], scales_.part(r),
+                         scaleBytes(rank));
+      group_.enqueueCopy(rank, staged.residual[r],
+                         reinterpret_cast<Address>(residual_[r]),
+                         residualBytes(rank));
+    }
+  }
+
+  void collect(const Staged &staged, RowResults<T> &results) const {
+    results.values.emplace_back();
+    results.payload.emplace_back();
+    results.scales.emplace_back();
+    results.residual.emplace_back();
+    for (int rank = 0; rank < P; ++rank) {
+      auto r = static_cast<std::size_t>(rank);
+      results.values.back().push_back(group_.download<T>(
+          rank, staged.values[r], valueBytes(rank) / std::int64_t(sizeof(T))));
+      results.payload.back().push_back(group_.download<std::uint8_t>(
+          rank, staged.payload[r], payloadBytes(rank)));
+      results.scales.back().push_back(
+          group_.download<float>(rank, staged.scales[r], scaleBytes(rank) / 4));
+      results.residual.back().push_back(
+          group_.download<T>(rank, staged.residual[r],
+                             residualBytes(rank) / std::int64_t(sizeof(T))));
+    }
+  }
+
+  // ---- Parameters -----------------------------------------------------------
+
+  CardGroup::Launch prepare(int launch) {
+    GroupShape shape;
+    shape.blocks = case_.shape.grid;
+    shape.threads = case_.shape.block;
+    shape.waits = case_.variant.waits();
     if (case_.isOneShot()) {
       std::vector<OneShotParams<P>> params;
       for (int rank = 0; rank < P; ++rank)
         params.push_back(oneShotParams(launch, rank));
-      prepareWith(params);
-      return;
+      return group_.prepare(kernel_.symbol, shape, params);
     }
     std::vector<RowParams<P>> params;
     for (int rank = 0; rank < P; ++rank)
       params.push_back(rowParams(launch, rank));
-    prepareWith(params);
-  }
-
-  void enqueue() override {
-    for (std::size_t c = 0; c < cards_.size(); ++c) {
-      cards_[c]->use();
-      cuda::launch(*cards_[c], launches_[c], parameters_[c], streams_[c].get());
-    }
-  }
-
-private:
-  const Card &card(int rank) const {
-    return *ofRank_[static_cast<std::size_t>(rank)];
-  }
-  SymmetricMemory symmetric(std::int64_t bytes, const char *what) const {
-    return {ofRank_, static_cast<std::size_t>(bytes), Multicast::Never, what};
-  }
-  template <typename E> E *upload(int rank, const std::vector<E> &values) {
-    // At least a vector: kernels without rows do not read it.
-    std::size_t bytes = values.size() * sizeof(E);
-    memory_.emplace_back(card(rank), std::max<std::size_t>(bytes, 16),
-                         "an operand");
-    if (bytes != 0)
-      copyIn(card(rank), memory_.back().address(), values.data(), bytes,
-             "an operand");
-    return memory_.back().as<E>();
-  }
-
-  void makeWorkspace() {
-    WorkspaceNeed need;
-    addNeed(need, case_.variant, case_.problem, case_.shape);
-    need.ranks = P;
-    std::string error;
-    if (!planWorkspace(need, layout_, error))
-      fail(LAYLINE_RUN_FAILURE, error);
-    maxBlocks_ = need.maxBlocks;
-    workspace_ = symmetric(layout_.symmetricBytes, "workspace");
-    for (std::size_t rank = 0; rank < P; ++rank) {
-      const Card &on = *ofRank_[rank];
-      own_.emplace_back(on, static_cast<std::size_t>(layout_.ownBytes),
-                        "workspace");
-      on.use();
-      check(driver().setBytes(workspace_.part(rank), 0,
-                              static_cast<std::size_t>(layout_.symmetricBytes),
-                              nullptr),
-            "cuMemsetD8Async", "workspace");
-      if (layout_.boxCapacity > 0)
-        check(driver().setWords(
-                  workspace_.part(rank) + static_cast<Address>(layout_.boxes),
-                  sizeof(T) == 4 ? kPoison32 : kPoison16,
-                  static_cast<std::size_t>(3 * P * layout_.boxCapacity * 4),
-                  nullptr),
-              "cuMemsetD32Async", "workspace");
-      check(driver().setBytes(own_.back().address(), 0, own_.back().bytes(),
-                              nullptr),
-            "cuMemsetD8Async", "workspace");
-      check(driver().streamSynchronize(nullptr), "cuStreamSynchronize",
-            "workspace");
-    }
-  }
-
-  WorkspaceAddresses workspaceOf(int rank) const {
-    WorkspaceAddresses result;
-    result.layout = layout_;
-    result.maxBlocks = maxBlocks_;
-    for (std::size_t m = 0; m < P; ++m)
-      result.symmetric.push_back(workspace_.part<unsigned char>(m));
-    result.own = own_[static_cast<std::size_t>(rank)].as<unsigned char>();
-    result.waitLimit = kWaitNanoseconds;
-    return result;
+    return group_.prepare(kernel_.symbol, shape, params);
   }
 
   RowOperands operandsOf(int launch, int rank) {
@@ -205,7 +208,8 @@ private:
     o.weight = weight_[r];
     o.normBias = problem.hasNormBias ? normBias_[r] : nullptr;
     if (problem.hasGate)
-      o.gate = upload(rank, inputs_.gates[static_cast<std::size_t>(launch)][r]);
+      o.gate = group_.upload(
+          rank, inputs_.gates[static_cast<std::size_t>(launch)][r], "gate");
     o.tensorScale = tensorScale_[r];
     o.innerScale = case_.innerScale;
     o.scale = case_.scale;
@@ -226,11 +230,13 @@ private:
 
   RowParams<P> rowParams(int launch, int rank) {
     RowParams<P> p{};
-    p.peers = peerFlagsOf<P>(workspaceOf(rank), rank);
+    p.peers = peerFlagsOf<P>(group_.workspaceOf(rank), rank);
     for (int peer = 0; peer < P; ++peer) {
       p.addends[peer] = rows_.part<void>(static_cast<std::size_t>(peer));
       setOutput(p.out, peer, static_cast<std::size_t>(peer));
     }
+    p.multicastAddends = reinterpret_cast<const void *>(rows_.multicast());
+    p.out.multicastValues = reinterpret_cast<void *>(values_.multicast());
     p.rows = rows_.part<void>(static_cast<std::size_t>(rank));
     p.tokens = case_.problem.tokens;
     p.width = static_cast<std::int32_t>(width_);
@@ -239,12 +245,13 @@ private:
   }
 
   OneShotParams<P> oneShotParams(int launch, int rank) {
-    WorkspaceAddresses workspace = workspaceOf(rank);
+    WorkspaceAddresses workspace = group_.workspaceOf(rank);
     OneShotParams<P> p{};
     for (std::size_t peer = 0; peer < P; ++peer)
-      p.boxes[peer] = workspace.symmetric[peer] + layout_.boxes;
-    p.capacity = layout_.boxCapacity;
-    p.state = reinterpret_cast<OneShotState *>(workspace.own + layout_.state);
+      p.boxes[peer] = workspace.symmetric[peer] + workspace.layout.boxes;
+    p.capacity = workspace.layout.boxCapacity;
+    p.state = reinterpret_cast<OneShotState *>(workspace.own +
+                                               workspace.layout.state);
     p.rank = static_cast<std::uint32_t>(rank);
     p.watch = watchOf(workspace);
     p.addends = rows_.part<void>(static_cast<std::size_t>(rank));
@@ -255,133 +262,37 @@ private:
     return p;
   }
 
-  template <typename Params>
-  void prepareWith(const std::vector<Params> &params) {
-    parameters_.clear();
-    launches_.clear();
-    for (std::size_t c = 0; c < cards_.size(); ++c) {
-      std::vector<Params> here;
-      for (std::size_t rank = 0; rank < P; ++rank)
-        if (ofRank_[rank] == cards_[c].get())
-          here.push_back(params[rank]);
-      memory_.emplace_back(*cards_[c], here.size() * sizeof(Params),
-                           "parameters");
-      parameters_.push_back(memory_.back().address());
-      copyIn(*cards_[c], parameters_.back(), here.data(),
-             here.size() * sizeof(Params), "parameters");
-      KernelLaunch launch;
-      launch.function = cards_[c]->kernel(kernel_.symbol);
-      launch.symbol = kernel_.symbol;
-      launch.blocks = case_.shape.grid;
-      launch.ranks = static_cast<unsigned>(here.size());
-      launch.threads = case_.shape.block;
-      launch.waitsForRanks = case_.variant.waits();
-      if (launch.waitsForRanks)
-        checkResidency(*cards_[c], launch, kResidencyMargin);
-      launches_.push_back(launch);
-    }
-  }
-
-  /// The inputs of a launch.
-  void place(int launch) {
-    for (int rank = 0; rank < P; ++rank) {
-      const std::vector<T> &from =
-          inputs_.rows[static_cast<std::size_t>(launch)]
-                      [static_cast<std::size_t>(rank)];
-      if (!from.empty())
-        copyIn(card(rank), rows_.part(static_cast<std::size_t>(rank)),
-               from.data(), from.size() * sizeof(T), "rows");
-    }
-  }
-
-  template <typename E>
-  std::vector<E> download(int rank, Address from, std::int64_t count) const {
-    std::vector<E> values(static_cast<std::size_t>(count));
-    if (count > 0)
-      copyOut(card(rank), values.data(), from, values.size() * sizeof(E),
-              "results");
-    return values;
-  }
-
-  void collect(RowResults<T> &results) const {
-    results.values.emplace_back();
-    results.payload.emplace_back();
-    results.scales.emplace_back();
-    results.residual.emplace_back();
-    bool isQuantized = case_.variant.scales != ScaleKind::None;
-    for (int rank = 0; rank < P; ++rank) {
-      auto r = static_cast<std::size_t>(rank);
-      std::int64_t kept = case_.rowsOf(rank).size,
-                   count = case_.reachesAll() ? case_.problem.tokens : kept;
-      results.values.back().push_back(
-          download<T>(rank, values_.part(r),
-                      case_.problem.wantsValues ? count * width_ : 0));
-      results.payload.back().push_back(download<std::uint8_t>(
-          rank, payload_.part(r), isQuantized ? count * width_ : 0));
-      results.scales.back().push_back(
-          download<float>(rank, scales_.part(r), count * case_.scaleColumns()));
-      results.residual.back().push_back(
-          download<T>(rank, reinterpret_cast<Address>(residual_[r]),
-                      case_.problem.keepsResidual ? kept * width_ : 0));
-    }
-  }
-
-  const Cards &cards_;
-  const std::vector<OwnedStream> &streams_;
+  CardGroup group_;
   const FusedKernel &kernel_;
   const RowCase case_;
   const RowInputs<T> inputs_;
   const std::int64_t width_;
-  std::vector<Card *> ofRank_;
-  std::vector<Address> parameters_;    ///< by card, of prepare()
-  std::vector<KernelLaunch> launches_; ///< by card
-  SymmetricMemory rows_, values_, payload_, scales_, workspace_;
-  std::vector<DeviceMemory> own_;
-  std::vector<DeviceMemory> memory_;
+  SymmetricMemory rows_, values_, payload_, scales_;
   std::vector<T *> residual_, bias_, inner_, weight_, normBias_;
   std::vector<float *> tensorScale_;
-  Workspace layout_;
-  std::uint32_t maxBlocks_ = 0;
+  std::vector<Staged> staged_;
+  CardGroup::Launch ready_;
 };
 
-} // namespace
-
-namespace {
-
-template <typename Run> auto forRanks(int ranks, const Run &run) {
-  switch (ranks) {
-  case 1:
-    return run(std::integral_constant<int, 1>());
-  case 2:
-    return run(std::integral_constant<int, 2>());
-  case 3:
-    return run(std::integral_constant<int, 3>());
-  case 4:
-    return run(std::integral_constant<int, 4>());
-  default:
-    return run(std::integral_constant<int, 8>());
-  }
-}
+/// Of launches that are timed: as long as the device's default.
+constexpr std::uint64_t kBenchWaitNanoseconds = 10000000000;
 
 } // namespace
 
 template <typename T>
-RowResults<T> runOnCards(const Cards &cards, const FusedKernel &kernel,
-                         const RowCase &rowCase, const RowInputs<T> &inputs,
-                         std::string &late) {
-  std::vector<OwnedStream> streams;
-  for (const std::unique_ptr<Card> &card : cards)
-    streams.emplace_back(*card);
+RowsOnCards runOnCards(const CardSet &cards, const FusedKernel &kernel,
+                       const RowCase &rowCase, const RowInputs<T> &inputs,
+                       std::uint64_t waitNanoseconds, RowResults<T> &results) {
   return forRanks(kernel.variant.ranks, [&](auto ranks) {
-    return CardRun<T, decltype(ranks)::value>(cards, streams, kernel, rowCase,
-                                              inputs)
-        .run(late);
+    return CardRun<T, decltype(ranks)::value>(cards, kernel, rowCase, inputs,
+                                              waitNanoseconds)
+        .run(results);
   });
 }
 
-std::unique_ptr<CardLaunches>
-prepareOnCards(const Cards &cards, const std::vector<OwnedStream> &streams,
-               const FusedKernel &kernel, const RowCase &rowCase) {
+std::unique_ptr<CardLaunches> prepareOnCards(const CardSet &cards,
+                                             const FusedKernel &kernel,
+                                             const RowCase &rowCase) {
   using T = device::bf16;
   RowInputs<T> inputs;
   auto width = static_cast<std::size_t>(rowCase.problem.width);
@@ -393,18 +304,18 @@ prepareOnCards(const Cards &cards, const std::vector<OwnedStream> &streams,
   return forRanks(
       kernel.variant.ranks, [&](auto ranks) -> std::unique_ptr<CardLaunches> {
         auto run = std::make_unique<CardRun<T, decltype(ranks)::value>>(
-            cards, streams, kernel, rowCase, inputs);
-        run->prepare(0);
+            cards, kernel, rowCase, inputs, kBenchWaitNanoseconds);
+        run->prepare();
         return run;
       });
 }
 
-template RowResults<device::bf16> runOnCards(const Cards &, const FusedKernel &,
-                                             const RowCase &,
-                                             const RowInputs<device::bf16> &,
-                                             std::string &);
-template RowResults<float> runOnCards(const Cards &, const FusedKernel &,
-                                      const RowCase &, const RowInputs<float> &,
-                                      std::string &);
+#define LAYLINE_INSTANTIATE(T)                                                 \
+  template RowsOnCards runOnCards(const CardSet &, const FusedKernel &,        \
+                                  const RowCase &, const RowInputs<T> &,       \
+                                  std::uint64_t, RowResults<T> &);
+LAYLINE_INSTANTIATE(device::bf16)
+LAYLINE_INSTANTIATE(float)
+#undef LAYLINE_INSTANTIATE
 
 } // namespace layline::test

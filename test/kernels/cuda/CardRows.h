@@ -1,31 +1,25 @@
-// Runs of row_collective and one_shot as device cuda launches them: all ranks
-// of a card in one cooperative launch, parameters from an array in its memory.
+// Runs of row_collective and one_shot as device cuda launches them.
 #ifndef LAYLINE_TEST_KERNELS_CUDA_CARDROWS_H
 #define LAYLINE_TEST_KERNELS_CUDA_CARDROWS_H
 
-#include "devices/cuda/Card.h"
+#include "CardGroup.h"
 #include "harness/Rows.h"
-#include "kernels/FusedKernels.h"
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace layline::test {
 
-using Cards = std::vector<std::unique_ptr<runtime::cuda::Card>>;
-
-/// The first `count` of the machine.
-Cards openCards(int count);
-int countCards();
-
 /// A case for a kernel as a card would launch it: the grid that is left to each
 /// of its ranks, at most `maxGrid`, and, unless `fewThreads`, the block of the
-/// catalogue.
-kernels::test::RowCase cardCase(const Cards &cards,
+/// catalogue. Throws Error.
+kernels::test::RowCase cardCase(const CardSet &cards,
                                 const kernels::FusedKernel &kernel,
                                 const kernels::Problem &problem,
                                 unsigned maxGrid, bool fewThreads);
+
+/// Whether a kernel needs a multicast range.
+bool isBySwitch(const kernels::Variant &variant);
 
 /// A launch of a case on cards, whose ranks are dealt out over them in blocks.
 class CardLaunches {
@@ -35,20 +29,28 @@ public:
   virtual void enqueue() = 0;
 };
 
-/// The first launch of a case, on operands that hold anything: for its time.
-/// `streams`, by card, and all else must outlive it. Throws Error.
-std::unique_ptr<CardLaunches> prepareOnCards(
-    const Cards &cards, const std::vector<runtime::cuda::OwnedStream> &streams,
-    const kernels::FusedKernel &kernel, const kernels::test::RowCase &rowCase);
+/// The first launch of a case of bf16, on operands that hold anything: for its
+/// time. All else must outlive it. Throws Error.
+std::unique_ptr<CardLaunches>
+prepareOnCards(const CardSet &cards, const kernels::FusedKernel &kernel,
+               const kernels::test::RowCase &rowCase);
 
-/// Runs all launches of a case, and gives the results; `late`: what a kernel
-/// that waited in vain wrote, "" if none did. T is of the kernel's type. Throws
-/// Error.
+/// How a case went that was run.
+struct RowsOnCards {
+  std::string late;    ///< what a kernel that waited in vain wrote, or ""
+  std::string unicast; ///< why there is no multicast range that it needs, or ""
+};
+
+/// Runs all launches of a case, one behind another in one workspace: nothing is
+/// waited for between them; before each its rows are put where the kernel takes
+/// them, behind it its results are put aside, in the cards' streams. T is of
+/// the kernel's type. Throws Error.
 template <typename T>
-kernels::test::RowResults<T>
-runOnCards(const Cards &cards, const kernels::FusedKernel &kernel,
-           const kernels::test::RowCase &rowCase,
-           const kernels::test::RowInputs<T> &inputs, std::string &late);
+RowsOnCards runOnCards(const CardSet &cards, const kernels::FusedKernel &kernel,
+                       const kernels::test::RowCase &rowCase,
+                       const kernels::test::RowInputs<T> &inputs,
+                       std::uint64_t waitNanoseconds,
+                       kernels::test::RowResults<T> &results);
 
 } // namespace layline::test
 

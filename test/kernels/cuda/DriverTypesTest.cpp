@@ -21,6 +21,7 @@ LAYLINE_SAME(mine::kErrorOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
 LAYLINE_SAME(mine::kErrorNoDevice, CUDA_ERROR_NO_DEVICE);
 LAYLINE_SAME(mine::kErrorNoBinaryForDevice, CUDA_ERROR_NO_BINARY_FOR_GPU);
 LAYLINE_SAME(mine::kErrorNotSupported, CUDA_ERROR_NOT_SUPPORTED);
+LAYLINE_SAME(mine::DeviceAttribute::ClockRate, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
 LAYLINE_SAME(mine::DeviceAttribute::MultiprocessorCount,
              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 LAYLINE_SAME(mine::DeviceAttribute::ComputeCapabilityMajor,

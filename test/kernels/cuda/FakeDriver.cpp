@@ -62,6 +62,9 @@ struct FakeCalls {
       case DeviceAttribute::MultiprocessorCount:
         *value = g.cards_.multiprocessors;
         break;
+      case DeviceAttribute::ClockRate:
+        *value = 1980000;
+        break;
       case DeviceAttribute::MulticastSupported:
         *value = g.cards_.multicast;
         break;
@@ -278,7 +281,7 @@ struct FakeCalls {
       FakeGpu::Mapping &mapping = g.mapped_[address];
       const FakeGpu::AllocationState &of = g.allocations_[mapping.allocation];
       if (of.isMulticast)
-        return of.bound.size() == of.devices ? kSuccess : kErrorInvalidValue;
+        return g.mapMulticast(address, mapping) ? kSuccess : kErrorInvalidValue;
       g.machine_.registerMemory(of.card, reinterpret_cast<void *>(address),
                                 bytes, "mapped " + std::to_string(address),
                                 count > 1);

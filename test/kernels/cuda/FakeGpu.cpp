@@ -105,6 +105,25 @@ std::byte *FakeGpu::newMemory(int card, std::size_t bytes, bool isSymmetric) {
   return memory;
 }
 
+bool FakeGpu::mapMulticast(Address address, Mapping &mapping) {
+  const AllocationState &range = allocations_[mapping.allocation];
+  if (range.bound.size() != range.devices)
+    return false;
+  // The emulator's ranges are over all of its ranks.
+  std::vector<void *> parts(static_cast<std::size_t>(cards_.count), nullptr);
+  for (const auto &[at, part] : mapped_)
+    if (std::count(range.bound.begin(), range.bound.end(), part.allocation))
+      parts[static_cast<std::size_t>(allocations_[part.allocation].card)] =
+          reinterpret_cast<void *>(at);
+  if (std::count(parts.begin(), parts.end(), nullptr) == 0) {
+    machine_.registerMulticast(reinterpret_cast<void *>(address), parts,
+                               mapping.bytes,
+                               "multicast " + std::to_string(address));
+    mapping.isAccessible = true;
+  }
+  return true;
+}
+
 void FakeGpu::dropMemory(std::byte *memory) {
   machine_.unregisterMemory(memory);
   memory_.erase(memory);
@@ -190,7 +209,10 @@ void FakeGpu::launchKernel(const LaunchConfiguration &configuration,
   launch.cooperative = seen.cooperative;
   launch.programmatic = seen.programmatic;
   launches_.push_back(seen);
-  KernelBody body = emulatedKernels().at(kernel);
+  auto replaced = cards_.replaced.find(kernel);
+  KernelBody body = replaced == cards_.replaced.end()
+                        ? emulatedKernels().at(kernel)
+                        : replaced->second;
   Stream stream = configuration.stream;
   submit(stream, [this, stream, launch, body, parameters] {
     StreamState state = streams_.at(stream);

@@ -21,6 +21,9 @@ namespace layline::test {
 
 using namespace layline::runtime::cuda;
 
+/// What a kernel does, given the address of its array of parameters.
+using KernelBody = std::function<void(Address parameters)>;
+
 struct FakeCards {
   int count = 1;
   int multiprocessors = 4;
@@ -32,6 +35,8 @@ struct FakeCards {
   bool multicastRefused = false;
   /// Kernels that the images do not have; null: they have all.
   std::function<bool(const std::string &symbol)> lacks;
+  /// Kernels that do something else than they are to, by symbol.
+  std::map<std::string, KernelBody> replaced;
   simt::Options emulator;
 };
 
@@ -130,6 +135,9 @@ private:
   void released(const char *kind) { --live_[kind]; }
   std::byte *newMemory(int card, std::size_t bytes, bool isSymmetric);
   void dropMemory(std::byte *memory);
+  /// Puts a multicast range over the parts that are bound to it; false if not
+  /// every card has one.
+  bool mapMulticast(Address address, Mapping &mapping);
 
   /// Into the graph that is being captured, or into the stream.
   void submit(Stream stream, Work work);
@@ -174,7 +182,6 @@ private:
 };
 
 /// The kernels that the fake driver finds in every image, by symbol.
-using KernelBody = std::function<void(Address parameters)>;
 const std::map<std::string, KernelBody> &emulatedKernels();
 
 /// The tables, over the FakeGpu that there is.

@@ -1,12 +1,12 @@
 // Tests on the machine's GPUs. Ends with 77, and says why, where there is none.
+#include "CellWatchdog.h"
 #include "Gpu.h"
-#include "devices/cuda/Card.h"
-#include "devices/cuda/KernelImages.h"
-#include "plan/Error.h"
+#include "GpuTests.h"
 
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
 #include <iostream>
 
 namespace layline::test {
@@ -16,16 +16,18 @@ std::unique_ptr<Gpu> makeGpu(int, unsigned) { return std::make_unique<Gpu>(); }
 } // namespace layline::test
 
 int main(int argc, char **argv) {
-  using namespace layline::runtime;
-  try {
-    cuda::driver();
-    cuda::Card card(0);
-    card.kernel("layline_elementwise");
-    std::cout << "on " << card.name() << ", kernels of "
-              << cuda::kernelImagesReason() << std::endl;
-  } catch (const Error &error) {
-    std::cerr << "gpu-test: nothing was tested: " << error.what() << std::endl;
-    return 77;
-  }
-  return Catch::Session().run(argc, argv);
+  using namespace layline::test;
+  // References of large cells take seconds.
+  CellWatchdog watchdog(std::chrono::minutes(2), [](const std::string &cell) {
+    std::cerr << "gpu-test: " << cell
+              << ": nothing came back, and no wait of a kernel ended it"
+              << std::endl;
+    std::_Exit(1);
+  });
+  GpuTestsOn on;
+  on.runGolden = [&] { return Catch::Session().run(1, argv); };
+  on.watch = [&](const std::string &cell, std::uint64_t waitNanoseconds) {
+    watchdog.begin(cell, waitNanoseconds);
+  };
+  return runGpuTests({argv + 1, argv + argc}, on, std::cout, std::cerr);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Where there is no GPU, what wants one says so and ends.
+"""Where there is no GPU, what wants one says so and ends; what it would run
+it can still say.
 
 without_gpu.py GPU_TESTS GPU_BENCH
 
@@ -31,5 +32,10 @@ for program, text in zip(sys.argv[1:], ["gpu-test: nothing was tested: ",
     good = (done.returncode == 77 and "\n" not in line and
             line.startswith(text + "no CUDA device: ") and not done.stdout)
     print(("  " if good else "FAILED: ") + f"exit {done.returncode}: {line}")
+    failed |= not good
+for option, status, text in (("--list", 0, "broadcast: from one rank"), ("--fast", 2, "--help")):
+    done = subprocess.run([sys.argv[1], option], capture_output=True, text=True)
+    good = done.returncode == status and text in done.stdout + done.stderr
+    print(("  " if good else "FAILED: ") + f"{option}: exit {done.returncode}")
     failed |= not good
 sys.exit(failed)
