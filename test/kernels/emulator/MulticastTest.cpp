@@ -209,3 +209,24 @@ TEST_CASE("a multicast range wants one symmetric buffer of each rank") {
                     "multicast 'mc' over 1 buffers on a machine of 2 ranks");
   CHECK_THROWS(machine.makeMulticast({x[0], x[1]}, 32, "mc"));
 }
+
+TEST_CASE("a multicast range at an address that the caller has reserved") {
+  simt::Machine machine(2, {});
+  auto x = machine.allocateSymmetric<std::uint32_t>(4, "x");
+  alignas(16) static unsigned char reserved[16];
+  CHECK_THROWS_WITH(machine.registerMulticast(reserved, {x[0]}, 16, "mc"),
+                    Catch::Contains("over 1 buffers on a machine of 2 ranks"));
+  CHECK_THROWS(machine.registerMulticast(reserved, {x[1], x[0]}, 16, "mc"));
+  machine.registerMulticast(reserved, {x[0], x[1]}, 16, "mc");
+  auto store = [&] {
+    machine.launch(0, {"kernel", {1}, {1}}, [] {
+      mm_st_v4(reserved, Vec16{1, 2, 3, 4});
+    });
+    return machine.run();
+  };
+  checkGood(store());
+  for (const std::uint32_t *replica : x)
+    CHECK(replica[3] == 4);
+  machine.unregisterMemory(reserved);
+  CHECK(store().failure == Failure::Access);
+}
