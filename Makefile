@@ -37,9 +37,9 @@ test: build ## Build everything and run all tests
 bench: configure ## Measure compile time and the runtime's overhead
 	cmake --build $(BUILD) -j $(JOBS) --target run-benchmarks
 
-gpu-test: configure ## Test the kernels and golden models on this machine's GPUs
+gpu-test: configure ## Test kernels and golden models on this machine's GPUs (ARGS=--help)
 	cmake --build $(BUILD) -j $(JOBS) --target layline-gpu-tests
-	$(BUILD)/bin/layline-gpu-tests
+	$(BUILD)/bin/layline-gpu-tests $(ARGS)
 
 gpu-bench: configure ## Time kernels on this machine's GPUs: a table for layline calibrate
 	cmake --build $(BUILD) -j $(JOBS) --target layline-gpu-bench

@@ -133,21 +133,21 @@ private:
       comparison_.add({form, 1, 1, bytes, us, instead, usInstead});
     };
     const std::int64_t width = options_.width;
+    const CardSet one(1); // copies must not go over a link
     compare("rope", bytesOf(rows),
-            timeOf(cards_, prepareRope(cards_, rows, width, true)),
-            "layline_rope",
-            timeOf(cards_, prepareRope(cards_, rows, width, false)));
+            timeOf(one, prepareRope(one, rows, width, true)), "layline_rope",
+            timeOf(one, prepareRope(one, rows, width, false)));
     // Of two planes a head of 256 bytes each.
     const std::int64_t packed = rows * 512;
-    compare("pack_pages", packed, timeOf(cards_, preparePack(cards_, rows)),
-            "a copy", timeOf(cards_, prepareCopies(cards_, 2, packed)));
+    compare("pack_pages", packed, timeOf(one, preparePack(one, rows)), "a copy",
+            timeOf(one, prepareCopies(one, 2, packed)));
     // Sorted rows are written and read again.
     const std::int64_t moved = 8 * bytesOf(rows);
     if (rows <= 1024)
       compare("sort_by_expert, permute_rows, merge_experts", moved,
-              timeOf(cards_, prepareExperts(cards_, rows, width)),
+              timeOf(one, prepareExperts(one, rows, width)),
               "a copy of the permuted rows",
-              timeOf(cards_, prepareCopies(cards_, 2, moved)));
+              timeOf(one, prepareCopies(one, 2, moved)));
   }
 
   // ---- Kernels of rows ------------------------------------------------------

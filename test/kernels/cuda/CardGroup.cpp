@@ -146,11 +146,17 @@ std::string CardGroup::late() const {
     copyOut(card(static_cast<int>(rank)), &error,
             own_[rank] + static_cast<Address>(layout_.error), sizeof error,
             "record of a late rank");
-    if (error.kind != 0)
-      return concat("rank ", rank, ", block ", error.block, " waited ",
-                    static_cast<double>(waitNanoseconds_) / 1e9, " s for ",
-                    nameOf(static_cast<FlagKind>(error.kind)), error.flag,
-                    " to come to epoch ", error.epoch, ", found ", error.seen);
+    if (error.kind == 0)
+      continue;
+    const auto kind = static_cast<FlagKind>(error.kind);
+    const std::string waited =
+        concat("rank ", rank, ", block ", error.block, " waited ",
+               static_cast<double>(waitNanoseconds_) / 1e9, " s for ",
+               nameOf(kind), error.flag);
+    return kind == FlagKind::OneShotWord
+               ? concat(waited, ", empty in epoch ", error.epoch)
+               : concat(waited, " to come to epoch ", error.epoch, ", found ",
+                        error.seen);
   }
   return {};
 }

@@ -31,6 +31,8 @@ const std::vector<MatrixFamily> &families() {
       {"multimem", "by the switch", cellsOfMultimem},
       {"broadcast", "from one rank, chunk by chunk", cellsOfBroadcast},
       {"pages", "rows of a KV cache packed, sent and scattered", cellsOfPages},
+      {"waits", "a rank that does not come, and the launch after it",
+       cellsOfWaits},
   };
   return all;
 }

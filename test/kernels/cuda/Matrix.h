@@ -73,6 +73,7 @@ std::vector<Cell> cellsOfGatherRows(const MatrixScope &scope);
 std::vector<Cell> cellsOfPages(const MatrixScope &scope);
 std::vector<Cell> cellsOfExperts(const MatrixScope &scope);
 std::vector<Cell> cellsOfLocal(const MatrixScope &scope);
+std::vector<Cell> cellsOfWaits(const MatrixScope &scope);
 
 /// Rows that every family meets: none, one, about as many as there are ranks,
 /// an odd number and many.

@@ -28,6 +28,7 @@ FakeCards cards(int count) {
   FakeCards fake;
   fake.count = count;
   fake.multicast = count > 1;
+  fake.emulator.expireSpins = true; // waits have an end
   return fake;
 }
 
@@ -73,7 +74,7 @@ TEST_CASE("every kernel for cards, on one card", "[matrix]") {
     CHECK(ran.says(std::string("\n") + family.name + " "));
     ++kernels;
   }
-  CHECK(kernels == 12);
+  CHECK(kernels == 13);
   CHECK(
       ran.says(": kernels by the switch need a card for each of their ranks"));
   MatrixScope scope;
@@ -127,6 +128,9 @@ struct NothingEmptied : Sound {
 };
 struct NoEntry : Sound {
   static constexpr bool kEntryBarrier = false;
+};
+struct NoWaits : NoEntry {
+  static constexpr bool kExitBarrier = false;
 };
 
 /// Calls `run` with a rank's parameters, of which it may change its copy.
@@ -228,6 +232,13 @@ std::vector<Planted> plantedFaults() {
                    run_paged_rows<PagedCopy::Scatter, Sound>(p, 0);
                  }),
                  "launch 0 on rank 0, plane 1, pages by byte, element "});
+  all.push_back({"waits", "layline_fused_gather_rows_x2_by_vector",
+                 "peers are not waited for",
+                 faulty<GatherParams<2>>([](GatherParams<2> &p) {
+                   run_gather_rows<2, Output::Everyone, false, NoWaits>(p);
+                 }),
+                 "found '', expected 'rank 0, block 0 waited 0.2 s for the "
+                 "entry flag of peer 1 to come to epoch 1, found 0'"});
   return all;
 }
 
@@ -261,7 +272,6 @@ TEST_CASE("a rank that does not come ends the others, and is told",
   const std::string symbol =
       "layline_fused_rows_BF16_x3_Owed_Everyone_Rms_None_None";
   FakeCards fake = cards(1);
-  fake.emulator.expireSpins = true;
   KernelBody sound = emulatedKernels().at(symbol);
   fake.replaced[symbol] = [sound](Address parameters) {
     if (blockIdx.y != 1)
