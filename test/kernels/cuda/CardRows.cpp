@@ -29,6 +29,16 @@ bool isBySwitch(const Variant &variant) {
 
 namespace {
 
+/// Where the switch replicates rows in FP8, of kernels that give any so.
+template <typename Outputs>
+auto setMulticast(Outputs &out, Address payload, Address scales, int)
+    -> decltype(void(out.multicastPayload)) {
+  out.multicastPayload = reinterpret_cast<std::uint8_t *>(payload);
+  out.multicastScales = reinterpret_cast<float *>(scales);
+}
+template <typename Outputs>
+void setMulticast(Outputs &, Address, Address, long) {}
+
 template <typename T, int P> class CardRun final : public CardLaunches {
 public:
   CardRun(const CardSet &cards, const FusedKernel &kernel,
@@ -71,9 +81,10 @@ public:
     RowsOnCards done;
     if (case_.variant.input == Input::OwedMulticast && rows_.multicast() == 0)
       done.unicast = rows_.whyUnicast();
-    if (case_.variant.output == Output::EveryoneMulticast &&
-        values_.multicast() == 0)
-      done.unicast = values_.whyUnicast();
+    if (case_.variant.output == Output::EveryoneMulticast)
+      for (const SymmetricMemory *out : {&values_, &payload_, &scales_})
+        if (out->multicast() == 0)
+          done.unicast = out->whyUnicast();
     if (!done.unicast.empty())
       return done;
     for (int launch = 0; launch < case_.launches; ++launch)
@@ -236,7 +247,9 @@ private:
       setOutput(p.out, peer, static_cast<std::size_t>(peer));
     }
     p.multicastAddends = reinterpret_cast<const void *>(rows_.multicast());
-    p.out.multicastValues = reinterpret_cast<void *>(values_.multicast());
+    if (case_.problem.wantsValues)
+      p.out.multicastValues = reinterpret_cast<void *>(values_.multicast());
+    setMulticast(p.out, payload_.multicast(), scales_.multicast(), 0);
     p.rows = rows_.part<void>(static_cast<std::size_t>(rank));
     p.tokens = case_.problem.tokens;
     p.width = static_cast<std::int32_t>(width_);
