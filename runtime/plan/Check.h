@@ -41,8 +41,6 @@ void checkRanges(const Plan &plan, Findings &findings);
 void checkVariants(const Plan &plan, Findings &findings);
 /// Every instance of a group has flags of its own.
 void checkFlagKeys(const Plan &plan, Findings &findings);
-/// `requires` lists what the steps need of a reader.
-void checkFeatures(const Plan &plan, Findings &findings);
 /// Layouts of weights, caches, buffers; sizes in memory.
 void checkStorage(const Plan &plan, Findings &findings);
 /// Every step's operands against the contract of its kind.
@@ -50,7 +48,7 @@ void checkContracts(const Plan &plan, Findings &findings);
 /// Rows that were dispatched to their experts are read by these alone, and come
 /// back by the ids that they went by.
 void checkRouting(const Plan &plan, Findings &findings);
-/// Events, order of streams, `after`, flags.
+/// Events, order of streams, `after`; collectives of one flag, or of one group.
 void checkOrder(const Plan &plan, Findings &findings);
 /// Written before read, used inside `live`, no two live buffers in one place.
 void checkLifetimes(const Plan &plan, Findings &findings);

@@ -5,6 +5,8 @@
 #include "plan/StepContract.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace layline::runtime {
 namespace {
@@ -130,6 +132,43 @@ void checkFlags(const Plan &plan, const Variant &variant,
   }
 }
 
+/// The groups that a step's collectives are over, its body's too; of one rank
+/// alone nobody is waited for.
+std::set<int> groupsOf(const Plan &plan, const Step &step) {
+  std::set<int> groups;
+  if (step.info().isCollective && plan.groups[step.attrs.group].ranks > 1)
+    groups.insert(step.attrs.group);
+  for (const Step &inner : step.body)
+    groups.merge(groupsOf(plan, inner));
+  return groups;
+}
+
+/// One collective in flight per group too, of whichever flags: the ranks meet
+/// by what a device has for the group, and two streams may bring the two to them
+/// in different orders.
+void checkGroups(const Plan &plan, const Variant &variant,
+                 const HappensBefore &before, Findings &findings) {
+  std::vector<int> lastOf(plan.groups.size(), -1);
+  for (std::size_t i = 0; i < variant.steps.size(); ++i) {
+    const Step &step = variant.steps[i];
+    for (int group : groupsOf(plan, step))
+      findings.of([&] {
+        int last = std::exchange(lastOf[group], static_cast<int>(i));
+        if (last < 0 || before(last, static_cast<int>(i)))
+          return;
+        const Step &other = variant.steps[last];
+        // Of one flag: checkFlags has said so.
+        if (step.flag != other.flag)
+          StepContract{plan, variant, step}.fail(
+              "is on stream '", plan.streams[step.stream],
+              "' and may run at the same time as step '", other.id,
+              "' on stream '", plan.streams[other.stream],
+              "', a collective of the same group '", plan.groups[group].id,
+              "'; an event between the two is expected");
+      });
+  }
+}
+
 /// Every cache gets this step's rows once, before they are read.
 void checkCaches(const Plan &plan, const Variant &variant,
                  const HappensBefore &before, Findings &findings) {
@@ -221,6 +260,7 @@ void checkOrder(const Plan &plan, Findings &findings) {
     checkEvents(plan, variant, findings);
     checkAfter(plan, variant, before, findings);
     checkFlags(plan, variant, before, findings);
+    checkGroups(plan, variant, before, findings);
     checkCaches(plan, variant, before, findings);
     checkPositions(plan, variant, findings);
   }

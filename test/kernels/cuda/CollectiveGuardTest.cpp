@@ -1,8 +1,10 @@
 // One collective of a group at a time: a plan that has two of them on two
-// streams runs where an event orders them, and is refused where none does.
+// streams runs where an event orders them; that none does is found when it is
+// loaded, and once more before anything is enqueued.
 #include "devices/cuda/CollectiveGuard.h"
 #include "FakeGpu.h"
 #include "KernelBench.h"
+#include "plan/Load.h"
 
 #include <catch2/catch.hpp>
 
@@ -11,7 +13,7 @@ using namespace layline::test;
 namespace {
 
 /// Two sums over tp, the second on a stream of its own and by a flag of its
-/// own: plans may have that, of devices whose flags are a plan's.
+/// own, behind an event of the first.
 struct TwoStreams {
   explicit TwoStreams(std::int64_t ranks) : bench(ranks, 6, 0, "f32") {
     std::string table = bench.table("x", randomValue({64, 16}, 1));
@@ -44,6 +46,8 @@ struct TwoStreams {
     (*second)["stream"] = "comm";
     (*second)["flag"] = "f.other";
     (*product)["signals"] = (*second)["waits"] = {"e.product"};
+    (*first)["signals"] = {"e.sum"};
+    (*second)["waits"].push_back("e.sum");
   }
 
   Bench bench;
@@ -56,32 +60,15 @@ struct TwoStreams {
 TEST_CASE("two collectives of a group on two streams", "[launch]") {
   auto ranks = GENERATE(2, 4);
   auto count = GENERATE(1, 2);
-  auto isOrdered = GENERATE(false, true);
-  CAPTURE(ranks, count, isOrdered);
+  CAPTURE(ranks, count);
   FakeCards cards;
   cards.count = count;
   FakeGpu gpu(cards);
   {
     TwoStreams two(ranks);
-    if (isOrdered) {
-      (*two.first)["signals"] = {"e.sum"};
-      (*two.second)["waits"].push_back("e.sum");
-    }
     REQUIRE(findings(two.plan) == "");
     TestEngine cuda(two.plan, LAYLINE_PRECISION_F32, "cuda", false);
-    std::string name = (*two.second)["id"], before = (*two.first)["id"];
     for (int time = 0; time < 2; ++time) {
-      if (!isOrdered) {
-        CHECK_THROWS_WITH(
-            two.bench.run(cuda),
-            Catch::Contains("step '" + name + "' (all_reduce") &&
-                Catch::Contains("on stream 1 of communicator \"tp\" while "
-                                "launch ") &&
-                Catch::Contains("step '" + before +
-                                "' on stream 0, is under way; expected that "
-                                "the stream waits for it"));
-        continue;
-      }
       two.bench.run(cuda);
       CHECK(cuda.output("a").data == cuda.output("b").data);
     }
@@ -90,34 +77,29 @@ TEST_CASE("two collectives of a group on two streams", "[launch]") {
   CHECK(gpu.liveCount() == 0);
 }
 
-TEST_CASE("what a run is given is not broadcast over cards", "[launch]") {
-  auto count = GENERATE(1, 2);
-  CAPTURE(count);
-  FakeCards cards;
-  cards.count = count;
-  FakeGpu gpu(cards);
-  {
-    // Ids of 40 bytes, which are no whole vectors: a kernel reads the root's
-    // own.
-    Bench bench(2, 5, 0, "f32");
-    std::string table = bench.table("x", randomValue({64, 16}, 1));
-    bench.begin();
-    bench.b.output("x", bench.source(table, 16));
-    std::string all = bench.b.typed("i64", {"tokens"}, {nullptr});
-    bench.b.step("broadcast",
-                 {{"input", bench.b.input("input_ids")}, {"output", all}},
-                 {{"group", "tp"}, {"root", 1}});
-    bench.b.output("ids", all);
-    Json plan = bench.b.finish();
-    REQUIRE(findings(plan) == "");
-    TestEngine cuda(plan, LAYLINE_PRECISION_F32, "cuda", false);
-    if (count == 1)
-      bench.run(cuda);
-    else
-      CHECK_THROWS_WITH(bench.run(cuda),
-                        Catch::Contains("(broadcast): found its input '") &&
-                            Catch::Contains("ranks on one card"));
+TEST_CASE("whatever a plan has been checked for, its collectives are begun in "
+          "order",
+          "[launch]") {
+  TwoStreams two(2);
+  layline::runtime::LoadedPlan loaded =
+      layline::runtime::loadPlan(two.plan.dump(), "two streams");
+  REQUIRE(loaded.findings.empty());
+  layline::runtime::Variant &variant = loaded.plan.variants[0];
+  CollectiveGuard guard(loaded.plan);
+  for (int time = 0; time < 2; ++time) {
+    guard.beginRun(variant);
+    guard.endRun();
   }
-  CHECK(gpu.emulatorError().empty());
-  CHECK(gpu.liveCount() == 0);
+  // Nothing says that the first is done.
+  variant.steps.back().waits.pop_back();
+  std::string name = (*two.second)["id"], before = (*two.first)["id"];
+  for (int time = 0; time < 2; ++time)
+    CHECK_THROWS_WITH(
+        guard.beginRun(variant),
+        Catch::Contains("step '" + name + "' (all_reduce") &&
+            Catch::Contains("on stream 1 of communicator \"tp\" while "
+                            "launch ") &&
+            Catch::Contains("step '" + before +
+                            "' on stream 0, is under way; expected that "
+                            "the stream waits for it"));
 }

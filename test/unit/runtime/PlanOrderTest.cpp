@@ -87,8 +87,12 @@ TEST_CASE("memory is not used again before another stream has read it",
   CHECK(findings(plan) == "");
 }
 
-TEST_CASE("one flag is not used by two streams at once", "[plan]") {
-  PlanBuilder builder(2, 4);
+namespace {
+
+/// s0 makes x, s1 and s2 sum it over tp on two streams; "e0" says that x is
+/// there.
+Json sumsOnTwoStreams(std::int64_t ranks) {
+  PlanBuilder builder(ranks, 4);
   std::string table = builder.weight("t", {4, 2}, {builder.block(4), nullptr});
   builder.variant("v", 1, 4);
   std::string ids = builder.input("input_ids");
@@ -102,12 +106,79 @@ TEST_CASE("one flag is not used by two streams at once", "[plan]") {
     builder.output(name, sum);
   }
   Json plan = builder.finish();
-  CHECK(findings(plan) == "");
+  REQUIRE(findings(plan) == "");
   Json &steps = plan["variants"][0]["steps"];
   steps[1]["stream"] = "comm";
   steps[0]["signals"] = steps[1]["waits"] = {"e0"};
+  return plan;
+}
+
+void addFlag(Json &plan, const std::string &id) {
+  Json flag = plan["flags"][0];
+  flag["id"] = id;
+  plan["flags"].push_back(flag);
+}
+
+} // namespace
+
+TEST_CASE("one flag is not used by two streams at once", "[plan]") {
+  std::string found = findings(sumsOnTwoStreams(2));
   CHECK_THAT(
-      findings(plan),
+      found,
       Contains("may run at the same time as step 's1', which uses the same "
                "flag 'f.tp'"));
+  // Of the group it is the same finding.
+  CHECK_THAT(found, !Contains("of the same group"));
+}
+
+TEST_CASE("one group is not used by two streams at once, by whichever flags",
+          "[plan]") {
+  Json plan = sumsOnTwoStreams(2);
+  addFlag(plan, "f.other");
+  Json &steps = plan["variants"][0]["steps"];
+  steps[2]["flag"] = "f.other";
+  CHECK_THAT(findings(plan),
+             Contains("step 's2' (all_reduce): is on stream 'compute' and may "
+                      "run at the same time as step 's1' on stream 'comm', a "
+                      "collective of the same group 'tp'; an event between "
+                      "the two is expected"));
+  // On one stream they follow one another, and behind an event too.
+  Json onOne = plan;
+  onOne["variants"][0]["steps"][1]["stream"] = "compute";
+  CHECK(findings(onOne) == "");
+  steps[1]["signals"] = steps[2]["waits"] = {"e1"};
+  CHECK(findings(plan) == "");
+}
+
+TEST_CASE("collectives of one rank wait for nobody", "[plan]") {
+  Json plan = sumsOnTwoStreams(1);
+  addFlag(plan, "f.other");
+  plan["variants"][0]["steps"][2]["flag"] = "f.other";
+  CHECK(findings(plan) == "");
+}
+
+TEST_CASE("groups over other axes are ordered by themselves", "[plan]") {
+  PlanBuilder builder(2, 4);
+  builder.addContextAxis(2);
+  std::string table = builder.weight("t", {4, 2}, {nullptr, nullptr});
+  builder.variant("v", 1, 4);
+  std::string ids = builder.input("input_ids");
+  Json shape = {"tokens", 2}, dims = {nullptr, nullptr};
+  std::string x = builder.buffer(shape, dims);
+  builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", x}});
+  for (const char *group : {"tp", "cp"}) {
+    std::string copy = builder.buffer(shape, dims);
+    builder.step("broadcast", {{"input", x}, {"output", copy}},
+                 {{"group", group}, {"root", 0}});
+    builder.output(group, copy);
+  }
+  Json plan = builder.finish();
+  Json &steps = plan["variants"][0]["steps"];
+  steps[1]["stream"] = "comm";
+  steps[0]["signals"] = steps[1]["waits"] = {"e0"};
+  CHECK(findings(plan) == "");
+  // Were both of tp, they would have one flag.
+  steps[2]["attrs"]["group"] = "tp";
+  steps[2]["flag"] = "f.tp";
+  CHECK_THAT(findings(plan), Contains("which uses the same flag 'f.tp'"));
 }
