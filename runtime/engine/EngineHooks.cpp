@@ -56,8 +56,7 @@ void Engine::writeTrace(const std::string &path) const {
   std::string part = path + ".part";
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   if (out)
-    trace_.write(out, *plan_,
-                 options_.precision == LAYLINE_PRECISION_F64 ? 8 : 4);
+    trace_.write(out, *plan_, options_.precision);
   out.close();
   if (!out || std::rename(part.c_str(), path.c_str()) != 0) {
     std::remove(part.c_str());

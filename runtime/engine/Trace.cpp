@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <ostream>
 
 namespace layline::runtime {
@@ -15,18 +16,35 @@ struct Traffic {
   std::int64_t read = 0, written = 0;
 };
 
+/// Of an element as a run of this precision keeps it: in the plan's own type
+/// only where the precision is that of the plan.
+std::int64_t elementBytes(DType dtype, layline_precision precision) {
+  constexpr std::int64_t kWidest = sizeof(float);
+  if (isInteger(dtype))
+    return sizeof(std::int64_t);
+  switch (precision) {
+  case LAYLINE_PRECISION_F64:
+    return sizeof(double);
+  case LAYLINE_PRECISION_BF16:
+    return std::min(dtypeBytes(dtype), kWidest);
+  default:
+    return kWidest;
+  }
+}
+
 /// Bytes of a step's operands on the rank of `environment`.
 Traffic trafficOf(const Plan &plan, const Step &step,
-                  const Environment &environment, std::int64_t floatBytes) {
+                  const Environment &environment, layline_precision precision) {
   Traffic traffic;
+  auto count = [&](const Operand &operand) {
+    return elements(localShape(operand.shape, operand.layout, environment));
+  };
   auto bytesOf = [&](const Operand &operand) {
-    std::int64_t element = isInteger(operand.dtype) ? 8 : floatBytes;
     if (operand.of == Operand::Of::Table) {
       const RopeNumbers &numbers = plan.tables[operand.index].numbers;
       return static_cast<std::int64_t>(numbers.invFreq.size() * sizeof(double));
     }
-    return element *
-           elements(localShape(operand.shape, operand.layout, environment));
+    return count(operand) * elementBytes(operand.dtype, precision);
   };
   for (std::size_t a = 0; a < step.args.size(); ++a)
     for (const Operand &operand : step.args[a])
@@ -35,9 +53,12 @@ Traffic trafficOf(const Plan &plan, const Step &step,
   // Not the whole of what they name: the new rows of a cache, the rows of a
   // table that the ids choose.
   if (step.kind == StepKind::CacheAppend)
-    traffic.written = traffic.read;
+    traffic.written = count(step.arg("input")) *
+                      elementBytes(step.arg("cache").dtype, precision);
   if (step.kind == StepKind::Embedding)
-    traffic.read = traffic.written + bytesOf(step.arg("ids"));
+    traffic.read = count(step.arg("output")) *
+                       elementBytes(step.arg("weight").dtype, precision) +
+                   bytesOf(step.arg("ids"));
   return traffic;
 }
 
@@ -76,7 +97,7 @@ void Trace::beginRun(const Variant &variant, std::int64_t tokens,
 }
 
 void Trace::write(std::ostream &out, const Plan &plan,
-                  std::int64_t floatBytes) const {
+                  layline_precision precision) const {
   const char *separator = "\n";
   auto print = [&](const Json &event) {
     out << separator << event.dump();
@@ -103,7 +124,7 @@ void Trace::write(std::ostream &out, const Plan &plan,
         environment = {of.tokens, of.past, coordinates.data(), parts.data()};
       }
       const Step &step = *event.step;
-      Traffic traffic = trafficOf(plan, step, environment, floatBytes);
+      Traffic traffic = trafficOf(plan, step, environment, precision);
       print({{"name", step.place.empty() ? step.info().name : step.place},
              {"cat", step.info().name},
              {"ph", "X"},

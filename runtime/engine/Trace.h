@@ -2,6 +2,7 @@
 #ifndef LAYLINE_RUNTIME_ENGINE_TRACE_H
 #define LAYLINE_RUNTIME_ENGINE_TRACE_H
 
+#include "layline/runtime.h"
 #include "plan/Plan.h"
 
 #include <chrono>
@@ -36,9 +37,9 @@ public:
         {&step, static_cast<std::int64_t>(runs_.size()) - 1, begin, end});
   }
 
-  /// `floatBytes`: of a floating-point element of the engine.
+  /// `precision`: of the engine; it decides how many bytes a number has.
   void write(std::ostream &out, const Plan &plan,
-             std::int64_t floatBytes) const;
+             layline_precision precision) const;
 
 private:
   struct Run {

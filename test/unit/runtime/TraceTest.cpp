@@ -1,4 +1,5 @@
 // The record of what ran when, as a viewer reads it.
+#include "KernelBench.h"
 #include "LlamaPlan.h"
 #include "TestEngine.h"
 #include "layline/hooks.h"
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <tuple>
 
 using namespace layline::test;
 using Catch::Matchers::Contains;
@@ -106,6 +108,51 @@ TEST_CASE("a trace counts the bytes of a step's operands", "[trace]") {
   CHECK(bytes["attention"].back() ==
         std::pair<std::int64_t, std::int64_t>(
             2 * 64 * 4 + 2 * 7 * 16 * 4 + 2 * 8 + 7 * 8, 2 * 64 * 4));
+}
+
+TEST_CASE("in bf16 a trace counts the bytes of the plan's types", "[trace]") {
+  auto [precision, half, table, payload] =
+      GENERATE(std::tuple(LAYLINE_PRECISION_BF16, 2, 2, 1),
+               std::tuple(LAYLINE_PRECISION_F32, 4, 4, 4));
+  constexpr std::int64_t kTokens = 5, kWidth = 64;
+  CAPTURE(precision);
+  Bench bench(1, kTokens, 0, "bf16");
+  bench.b.require("quantized_rows");
+  bench.b.cache("kept", 0, "latent", {kWidth}, {nullptr, nullptr});
+  std::string weight = bench.table("x", randomValue({64, kWidth}, 3));
+  bench.begin();
+  Json whole = {nullptr, nullptr};
+  std::string x = bench.source(weight, kWidth),
+              values = bench.b.typed("fp8_e4m3", {"tokens", kWidth}, whole),
+              scales = bench.b.typed("f32", {"tokens", 1}, whole);
+  bench.b.step("cache_append", {{"input", x}, {"cache", "kept"}});
+  bench.b.step("quantize",
+               {{"input", x}, {"values", values}, {"scales", scales}},
+               {{"format", "fp8_e4m3"}});
+  bench.b.output("values", values);
+  bench.b.output("scales", scales);
+  Json plan = bench.b.finish();
+  REQUIRE(findings(plan) == "");
+  TestEngine engine(plan, precision);
+  engine.check(layline_trace_begin(engine.get()));
+  bench.run(engine);
+  const char *path = "trace-test-types.json";
+  engine.check(layline_trace_write(engine.get(), path));
+  Json trace = Json::parse(std::ifstream(path));
+  std::remove(path);
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> bytes;
+  for (const Json &event : trace["traceEvents"])
+    if (event["ph"] == "X")
+      bytes[event["cat"]] = {event["args"]["bytes_read"],
+                             event["args"]["bytes_written"]};
+  using Bytes = std::pair<std::int64_t, std::int64_t>;
+  constexpr std::int64_t kCount = kTokens * kWidth;
+  CHECK(bytes["embedding"] ==
+        Bytes(kTokens * 8 + kCount * table, kCount * half));
+  CHECK(bytes["cache_append"] == Bytes(kCount * half, kCount * half));
+  // Scales are f32 in both.
+  CHECK(bytes["quantize"] ==
+        Bytes(kCount * half, kCount * payload + kTokens * 4));
 }
 
 TEST_CASE("a trace ends with what failed, and says when there is none",
