@@ -1,8 +1,58 @@
 #include "capi/Border.h"
 
 #include <algorithm>
+#include <cstdio>
+
+static std::uint64_t nextNumber() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+layline_engine::layline_engine(
+    const char *device, const layline::runtime::DeviceOptions &options,
+    std::unique_ptr<layline::runtime::Transport> transport)
+    : engine(device, options, std::move(transport)), number(nextNumber()) {}
 
 namespace layline::runtime {
+namespace {
+
+/// A thread's last call that found its engine taken: which engine it was, 0:
+/// none, and what the thread is told.
+struct TurnedAway {
+  std::uint64_t engine = 0;
+  char text[256] = "";
+};
+thread_local TurnedAway turnedAway;
+
+} // namespace
+
+InUse::InUse(const layline_engine &engine, const char *function) noexcept
+    : engine_(engine) {
+  const char *other = nullptr;
+  isMine_ = engine.inUse.compare_exchange_strong(
+      other, function, std::memory_order_acquire, std::memory_order_relaxed);
+  if (isMine_)
+    return;
+  turnedAway.engine = engine.number;
+  std::snprintf(turnedAway.text, sizeof turnedAway.text,
+                "%s: the engine is in use: %s, of another thread or the one "
+                "that this is a callback of, has not returned; one call at a "
+                "time is expected",
+                function, other);
+}
+
+InUse::~InUse() {
+  if (!isMine_)
+    return;
+  // This call is the thread's last one now, also behind its own callbacks.
+  if (turnedAway.engine == engine_.number)
+    turnedAway.engine = 0;
+  engine_.inUse.store(nullptr, std::memory_order_release);
+}
+
+const char *InUse::text(const layline_engine &engine) noexcept {
+  return turnedAway.engine == engine.number ? turnedAway.text : nullptr;
+}
 
 void toC(const Shape &shape, layline_shape &result) {
   if (shape.size() > LAYLINE_MAX_DIMS)

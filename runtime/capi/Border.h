@@ -6,6 +6,8 @@
 #include "engine/Engine.h"
 #include "layline/runtime.h"
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,21 +15,47 @@
 struct layline_engine {
   layline_engine(const char *device,
                  const layline::runtime::DeviceOptions &options,
-                 std::unique_ptr<layline::runtime::Transport> transport)
-      : engine(device, options, std::move(transport)) {}
+                 std::unique_ptr<layline::runtime::Transport> transport);
   layline::runtime::Engine engine;
+  /// The function that uses the engine now; null: none.
+  mutable std::atomic<const char *> inUse{nullptr};
+  /// Unlike an address, of this engine alone.
+  const std::uint64_t number;
+  /// Of the last call that used the engine; calls that were turned away have
+  /// their text by thread (InUse).
   mutable std::string error;
   mutable std::string kernels; ///< what layline_run_kernels gave
 };
 
 namespace layline::runtime {
 
-/// Runs `body` for a function of an engine.
+/// Takes an engine for one call. One that finds it taken touches nothing of it.
+class InUse {
+public:
+  InUse(const layline_engine &engine, const char *function) noexcept;
+  ~InUse();
+  InUse(const InUse &) = delete;
+  InUse &operator=(const InUse &) = delete;
+
+  bool isMine() const { return isMine_; }
+  /// What this thread was told when the engine turned away its last call, or
+  /// null if it did not.
+  static const char *text(const layline_engine &engine) noexcept;
+
+private:
+  const layline_engine &engine_;
+  bool isMine_ = false;
+};
+
+/// Runs `body` for a function of an engine, which nothing else may use
+/// meanwhile: neither another thread nor a callback that the body waits for.
 template <typename Body>
-layline_status with(const layline_engine *engine, const Body &body) noexcept {
+layline_status with(const layline_engine *engine, const Body &body,
+                    const char *function = __builtin_FUNCTION()) noexcept {
   if (!engine)
     return LAYLINE_BAD_ARGUMENT;
-  return guarded(engine->error, body);
+  InUse use(*engine, function);
+  return use.isMine() ? guarded(engine->error, body) : LAYLINE_IN_USE;
 }
 
 void toC(const Shape &shape, layline_shape &result);

@@ -72,7 +72,12 @@ void layline_engine_destroy(layline_engine *engine) {
 }
 
 const char *layline_engine_error(const layline_engine *engine) {
-  return engine ? engine->error.c_str() : "engine is null";
+  if (!engine)
+    return "engine is null";
+  // The text of a call that was turned away is the thread's own: that of the
+  // engine is being written by whoever uses it.
+  const char *turnedAway = InUse::text(*engine);
+  return turnedAway ? turnedAway : engine->error.c_str();
 }
 
 } // extern "C"

@@ -84,6 +84,8 @@ inline const char *getStatusName(layline_status status) {
     return "internal";
   case LAYLINE_DECLINED:
     return "declined";
+  case LAYLINE_IN_USE:
+    return "engine in use";
   }
   return "unknown status";
 }

@@ -59,7 +59,8 @@ inline layline_call callOf(const Step &step, std::int64_t rank, void *stream,
   std::string text(message.data());
   if (text.size() >= message.size())
     text.resize(message.size() - 1);
-  bool isKnown = status > LAYLINE_OK && status < LAYLINE_DECLINED;
+  bool isKnown = (status > LAYLINE_OK && status < LAYLINE_DECLINED) ||
+                 status == LAYLINE_IN_USE;
   fail(isKnown ? status : LAYLINE_RUN_FAILURE, what, ": ",
        text.empty() ? concat("returns ", static_cast<int>(status), " (",
                              layline_status_name(status), ")")

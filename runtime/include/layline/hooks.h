@@ -9,7 +9,7 @@
  *    over begins with `size`, sizeof of it where the engine was compiled.
  *  - Callbacks run on the threads of the ranks, several at a time: one for
  * every rank that this process runs. They must not call a function of the
- * engine they serve, and must not throw.
+ * engine they serve (it returns LAYLINE_IN_USE), and must not throw.
  *  - A callback returns LAYLINE_OK, or any other status to fail the run;
  *    LAYLINE_DECLINED, where it is allowed, leaves the work to the runtime.
  * What it writes to `message` (0-terminated, at most `message_bytes`) is part
@@ -230,8 +230,10 @@ layline_status layline_trace_end(layline_engine *engine);
 /* Writes what was recorded, in the Trace Event Format that Perfetto and
  * chrome://tracing open: a process for each rank, a thread for each stream,
  * times from trace_begin on. Each step has its id, kind, run, tokens, past and
- * the bytes that it reads and writes on that rank by its contract, in the
- * precision of the engine (collectives: their local operands). */
+ * the bytes that it reads and writes on that rank by its contract (collectives:
+ * their local operands), in the precision of the engine: 4 or 8 a number, with
+ * bf16 those of the plan's types, also where a device emulates them. Integers
+ * are kept in 8. */
 layline_status layline_trace_write(layline_engine *engine, const char *path);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* Layline runtime: executes a launch plan (docs/plan-format.md) and nothing
  * else. It never sees the model that the plan was compiled from.
  *
- * One engine holds one plan, its weights, its caches and its device. An engine
- * may be used by one thread at a time; different engines are independent.
+ * One engine holds one plan, its weights, its caches and its device. Different
+ * engines are independent and may be used by different threads at once.
  *
  * Conventions
  *  - Every function returns a layline_status unless it says otherwise. On
@@ -12,6 +12,12 @@
  *    host memory owned by the caller. The engine copies what it is given and
  *    copies out what is read, so no pointer is kept after a call returns.
  *  - Sizes are counts of elements unless a name says `bytes`.
+ *  - Threads: one call on an engine at a time, of whichever thread. A call that
+ *    finds another one under way, of another thread or the one whose callback it
+ *    is made from, does nothing and returns LAYLINE_IN_USE at once: calls are
+ *    not queued. The call under way goes on undisturbed. One that is turned away
+ *    has a text of its own, which layline_engine_error() gives its thread.
+ *    layline_engine_destroy() has no status and must be the last call.
  *  - Processes: with the transport "mpi" every process makes the same calls in
  *    the same order, with the same plan and inputs, and may give each its own
  *    weights file as long as its slices are in it. Loading a plan, running and
@@ -48,7 +54,8 @@ typedef enum layline_status {
   LAYLINE_REPLICAS_DIFFER = 9, /* ranks that must agree bit for bit do not */
   LAYLINE_OUT_OF_MEMORY = 10,
   LAYLINE_INTERNAL = 11,
-  LAYLINE_DECLINED = 12 /* of callbacks: the runtime is to do it (hooks.h) */
+  LAYLINE_DECLINED = 12, /* of callbacks: the runtime is to do it (hooks.h) */
+  LAYLINE_IN_USE = 13    /* another call on the engine has not returned */
 } layline_status;
 
 /* "ok", "bad argument", ...; never null. */
@@ -113,7 +120,8 @@ const char *layline_engine_create_error(void);
 void layline_engine_destroy(layline_engine *engine); /* null is fine */
 
 /* Text of the last failure of this engine, "" if none. Never null. Valid until
- * the next call on this engine. */
+ * the next call on this engine. A thread whose last call got LAYLINE_IN_USE is
+ * given the text of that, and may ask while the engine is in use. */
 const char *layline_engine_error(const layline_engine *engine);
 
 /* --- Plan ----------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 // Every option and hook of the C API on the devices of the host.
 #include "hooks/HookWalk.h"
+#include "hooks/OneCall.h"
 #include "layline/simt.h"
 
 #include <catch2/catch.hpp>
@@ -44,4 +45,10 @@ TEST_CASE("device simt does, or refuses with the reason", "[hooks]") {
     else
       CHECK(outcome == "done");
   }
+}
+
+TEST_CASE("one call at a time uses an engine of the host", "[hooks]") {
+  REQUIRE(layline_simt_enable("plain", nullptr) == LAYLINE_OK);
+  checkOneCallAtATime("cpu");
+  checkOneCallAtATime("simt");
 }

@@ -5,7 +5,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 using namespace layline::test;
 using Catch::Matchers::Contains;
@@ -257,4 +259,43 @@ TEST_CASE("runs give the same bits", "[engine]") {
       first = logits;
     CHECK(logits == first);
   }
+}
+
+TEST_CASE("threads that use one engine at once are told, and break nothing",
+          "[engine]") {
+  TestEngine engine(tiny(), LAYLINE_PRECISION_F32);
+  Value table = randomValue({6, 2}, 1);
+  engine.weight("table", table);
+  engine.input("input_ids", {0, 1, 2});
+  engine.input("positions", {0, 1, 2});
+  engine.run(3);
+  const std::vector<double> expected = engine.output("y").data;
+  constexpr int kThreads = 4, kCalls = 200;
+  std::atomic<int> done{0}, turnedAway{0}, others{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kCalls; ++i) {
+        layline_status statuses[] = {layline_past_set(engine.get(), 0),
+                                     layline_run(engine.get(), 3)};
+        for (layline_status status : statuses) {
+          done += status == LAYLINE_OK;
+          turnedAway += status == LAYLINE_IN_USE;
+          // A run of one thread between the calls of another.
+          others += status != LAYLINE_OK && status != LAYLINE_IN_USE &&
+                    status != LAYLINE_BAD_ARGUMENT;
+        }
+        if (statuses[1] == LAYLINE_IN_USE &&
+            std::string(layline_engine_error(engine.get()))
+                    .rfind("layline_run: the engine is in use", 0) != 0)
+          ++others;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(others == 0);
+  CHECK(done > 0);
+  engine.check(layline_past_set(engine.get(), 0));
+  engine.run(3);
+  CHECK(engine.output("y").data == expected);
 }
