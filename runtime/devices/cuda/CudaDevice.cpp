@@ -54,9 +54,11 @@ CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
       cards_((checkSteps(plan), openCards(plan))),
       shape_(cuda::shapeOf(plan, types_)),
       ranks_(rankViews(plan, shape_, cards_)),
-      groups_(plan, ranks_, cards_, options.timeout),
+      islands_(islandsOf(cards_)),
+      groups_(plan, ranks_, cards_, islands_, options.timeout),
       fused_(plan, options_, ranks_, cards_, groups_), collectives_(plan),
       weights_(plan, types_, ranks_, cards_),
+      sharedInputs_(plan, ranks_, islands_, groups_),
       engineStreams_(plan, options.hooks, ranks_, cards_) {
   std::size_t streams = std::max<std::size_t>(1, plan.streams.size());
   for (const std::unique_ptr<Card> &card : cards_) {
@@ -90,9 +92,6 @@ void CudaDevice::makeArenas() {
   std::size_t count = 0;
   for (const Variant &variant : plan_.variants)
     count = std::max(count, variant.arenas.size());
-  std::vector<Card *> cards;
-  for (RankView &rank : ranks_)
-    cards.push_back(rank.card);
   for (std::size_t a = 0; a < count; ++a) {
     std::int64_t bytes = 0;
     std::string name;
@@ -104,24 +103,10 @@ void CudaDevice::makeArenas() {
                                        "size of an arena"));
         name = variant.arenas[a].id;
       }
-    // Peers may be able to map it; that they must not is Groups' to find out.
-    bool isMapped = true;
-    for (const std::unique_ptr<Card> &one : cards_)
-      for (const std::unique_ptr<Card> &other : cards_)
-        isMapped = isMapped && one->reaches(*other);
-    if (isMapped) {
-      arenas_.emplace_back(cards, static_cast<std::size_t>(bytes),
-                           Multicast::Never, "arena '" + name + "'");
-      for (std::size_t r = 0; r < ranks_.size(); ++r)
-        ranks_[r].arenas.push_back(arenas_.back().part(r));
-      continue;
-    }
-    for (RankView &rank : ranks_) {
-      arenas_.emplace_back(std::vector<Card *>{rank.card},
-                           static_cast<std::size_t>(bytes), Multicast::Never,
-                           "arena '" + name + "'");
-      rank.arenas.push_back(arenas_.back().part(0));
-    }
+    arenas_.emplace_back(ranks_, islands_, static_cast<std::size_t>(bytes),
+                         "arena '" + name + "'");
+    for (RankView &rank : ranks_)
+      rank.arenas.push_back(arenas_.back().part(rank.rank));
   }
 }
 

@@ -7,7 +7,7 @@
 #include "devices/cuda/DeviceWeights.h"
 #include "devices/cuda/EngineStreams.h"
 #include "devices/cuda/FusedLaunches.h"
-#include "devices/cuda/Groups.h"
+#include "devices/cuda/SharedInputs.h"
 #include "engine/Device.h"
 
 #include <list>
@@ -53,6 +53,14 @@ private:
     std::vector<CapturedGraph> graphs;                   ///< by card
     std::vector<std::vector<Address>> tapPlaces;         ///< [tap][rank]
     bool usesNccl = false;
+  };
+
+  /// An input's way from the parameters to where other cards reach it.
+  struct InputCopy {
+    std::size_t card;
+    Address from, to;
+    std::size_t bytes;
+    std::string buffer; ///< for messages
   };
 
   void makeArenas();
@@ -101,11 +109,14 @@ private:
   std::vector<std::unique_ptr<Card>> cards_; // before all that is on them
   CardRun shape_;
   std::vector<RankView> ranks_;
+  std::vector<std::size_t> islands_; ///< by card
   Groups groups_;
   FusedLaunches fused_;
   CollectiveGuard collectives_;
   DeviceWeights weights_;
-  std::vector<SymmetricMemory> arenas_; ///< by arena number
+  std::vector<IslandMemory> arenas_; ///< by arena number
+  SharedInputs sharedInputs_;
+  std::vector<InputCopy> inputCopies_; ///< of this run
   std::vector<DeviceMemory> tables_;    ///< by card
   std::vector<DeviceMemory> faults_;    ///< by card
   std::vector<CardStreams> streams_;    ///< by card

@@ -9,7 +9,8 @@
 namespace layline::runtime::cuda {
 
 Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
-               const std::vector<std::unique_ptr<Card>> &cards, double timeout)
+               const std::vector<std::unique_ptr<Card>> &cards,
+               const std::vector<std::size_t> &islands, double timeout)
     : ranks_(ranks),
       // None would be for ever.
       waitNanoseconds_(
@@ -49,8 +50,9 @@ Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
                          &other = ranks[static_cast<std::size_t>(b)];
           if (one.card == other.card)
             continue;
-          reach = std::max(reach, one.card->reaches(*other.card) ? Reach::Peers
-                                                                 : Reach::Nccl);
+          bool areOfOne =
+              islands[one.cardNumber] == islands[other.cardNumber];
+          reach = std::max(reach, areOfOne ? Reach::Peers : Reach::Nccl);
         }
     reach_.push_back(reach);
     for (Instance *instance : ofGroup)

@@ -17,7 +17,7 @@ namespace layline::runtime::cuda {
 
 enum class Reach : std::uint8_t {
   OneCard, ///< every instance lies on one card: streams order all
-  Peers,   ///< the cards of an instance map one another's memory
+  Peers,   ///< the cards of an instance are of one island (Islands.h)
   Nccl     ///< they do not; every member has a card of its own
 };
 
@@ -25,10 +25,11 @@ class Groups {
 public:
   /// Sets the ranks' `members` and `instances`. Throws Error if a group's cards
   /// do not reach one another and NCCL cannot do it either (it wants a card for
-  /// each rank), or is not there. `timeout`: seconds that a rank waits for
-  /// another one.
+  /// each rank), or is not there. `islands`: by card. `timeout`: seconds that a
+  /// rank waits for another one.
   Groups(const Plan &plan, std::vector<RankView> &ranks,
-         const std::vector<std::unique_ptr<Card>> &cards, double timeout);
+         const std::vector<std::unique_ptr<Card>> &cards,
+         const std::vector<std::size_t> &islands, double timeout);
 
   Reach reach(int group) const {
     return reach_[static_cast<std::size_t>(group)];

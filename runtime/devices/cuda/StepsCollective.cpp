@@ -24,22 +24,8 @@ std::size_t bytesOf(const RankView &rank, const Operand &operand) {
       checkedMul(elements(rank.shape(operand)), each, "size of a value"));
 }
 
-/// What a run is given lies in memory that only its own card maps.
-void checkReached(ProgramBuilder &builder, const Step &step,
-                  const Operand &input) {
-  const Buffer &buffer =
-      builder.ranks().front().run->variant->buffers[input.index];
-  if (buffer.kind == Buffer::Class::Input &&
-      builder.groups().reach(step.attrs.group) == Reach::Peers)
-    fail(LAYLINE_REFUSED_FEATURE, "device 'cuda' cannot run step '", step.id,
-         "' (", step.info().name, "): found its input '", buffer.id,
-         "' among the run's inputs and its ranks on several cards, expected a "
-         "value that a step made, or ranks on one card");
-}
-
 /// All members' values where each of them can be read, once they have met.
 Shown show(ProgramBuilder &builder, const Step &step, const Operand &input) {
-  checkReached(builder, step, input);
   Shown shown;
   for (const RankView &rank : builder.ranks()) {
     std::vector<Address> members;

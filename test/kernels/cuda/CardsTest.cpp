@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace layline::test;
 
 namespace {
@@ -86,6 +88,33 @@ TEST_CASE("cards that do not reach one another want NCCL") {
             "NCCL wants a card for each rank; card 0 (emulated) has "
             "several"));
   }
+  CHECK(gpu.liveCount() == 0);
+}
+
+TEST_CASE("cards of an island map one another's memory, NCCL is between them",
+          "[golden]") {
+  FakeCards fake = cards(4, 1);
+  fake.island = 2;
+  FakeGpu gpu(fake);
+  {
+    // tp is of an island's cards, cp is over both islands.
+    GoldenRun run("cuda", "v1.1/llama-tp2-cp2", "llama");
+    for (int begin : {0, 3}) {
+      int tokens = begin == 0 ? 3 : 1;
+      run.run(begin, tokens);
+      CHECK(error(run.logits(), run.recorded("logits", begin, tokens)) <
+            kTolerance);
+    }
+    std::vector<std::string> uses = run.uses();
+    CHECK(std::any_of(uses.begin(), uses.end(), [](const std::string &use) {
+      return use.find(": nccl+") != std::string::npos;
+    }));
+    std::size_t meetings = 0;
+    for (const SeenLaunch &launch : gpu.launches())
+      meetings += launch.cooperative;
+    CHECK(meetings > 0);
+  }
+  CHECK(gpu.emulatorError().empty());
   CHECK(gpu.liveCount() == 0);
 }
 

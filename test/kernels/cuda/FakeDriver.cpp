@@ -79,9 +79,11 @@ struct FakeCalls {
       }
       return kSuccess;
     };
-    d.deviceCanAccessPeer = [](int *can, Ordinal, Ordinal) {
+    d.deviceCanAccessPeer = [](int *can, Ordinal device, Ordinal peer) {
       LAYLINE_ENTER("cuDeviceCanAccessPeer");
-      *can = g.cards_.peers;
+      int island = g.cards_.island;
+      *can = g.cards_.peers &&
+             (island == 0 || device / island == peer / island);
       return kSuccess;
     };
     d.contextRetain = [](Context *context, Ordinal device) {

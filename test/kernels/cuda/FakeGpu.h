@@ -29,6 +29,8 @@ struct FakeCards {
   int multiprocessors = 4;
   bool multicast = false;
   bool peers = true;
+  /// Cards of so many reach one another; 0: all do.
+  int island = 0;
   std::size_t granularity = 4096;
   std::size_t multicastGranularity = 16384;
   /// cuMulticastCreate refuses although the cards say that they can.

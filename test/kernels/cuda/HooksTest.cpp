@@ -2,6 +2,7 @@
 #include "FakeGpu.h"
 #include "devices/cuda/Card.h"
 #include "hooks/HookWalk.h"
+#include "hooks/OneCall.h"
 #include "kernels/local/LocalParams.h"
 
 #include <catch2/catch.hpp>
@@ -86,4 +87,11 @@ TEST_CASE("device cuda does, or refuses with the reason", "[hooks]") {
     CHECK(outcome == (found == refused.end() ? "done" : found->second));
   }
   CHECK(gpu->liveCount() == 0);
+}
+
+TEST_CASE("one call at a time uses an engine of cards", "[hooks]") {
+  FakeGpu gpu;
+  checkOneCallAtATime("cuda");
+  CHECK(gpu.emulatorError().empty());
+  CHECK(gpu.liveCount() == 0);
 }

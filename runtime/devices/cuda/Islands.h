@@ -1,0 +1,42 @@
+// Cards that map one another's memory, and memory of all ranks that is mapped
+// as widely as they can.
+#ifndef LAYLINE_RUNTIME_DEVICES_CUDA_ISLANDS_H
+#define LAYLINE_RUNTIME_DEVICES_CUDA_ISLANDS_H
+
+#include "devices/cuda/RankView.h"
+#include "devices/cuda/SymmetricMemory.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace layline::runtime::cuda {
+
+/// By card: the number of its island. Any two cards of an island reach each
+/// other; a card that could be of several is of the lowest.
+std::vector<std::size_t>
+islandsOf(const std::vector<std::unique_ptr<Card>> &cards);
+
+/// As much memory for every rank, each rank's mapped for all cards of its
+/// island.
+class IslandMemory {
+public:
+  IslandMemory() = default;
+  /// No bytes: no memory. The ranks' cards must outlive the memory. Throws
+  /// Error naming `what`; nothing is left behind then.
+  IslandMemory(const std::vector<RankView> &ranks,
+               const std::vector<std::size_t> &islands, std::size_t bytes,
+               const std::string &what);
+
+  Address part(std::int64_t rank) const {
+    return parts_[static_cast<std::size_t>(rank)];
+  }
+
+private:
+  std::vector<SymmetricMemory> islands_;
+  std::vector<Address> parts_; ///< by rank
+};
+
+} // namespace layline::runtime::cuda
+
+#endif // LAYLINE_RUNTIME_DEVICES_CUDA_ISLANDS_H
