@@ -22,6 +22,28 @@ const char *nameOf(layline_memory what) {
 
 } // namespace
 
+void *allocateFrom(const MemorySource &source, std::size_t bytes,
+                   std::size_t alignment) {
+  void *memory = source.allocator->allocate(
+      source.allocator->user, bytes, alignment, source.rank, source.what);
+  if (!memory)
+    fail(LAYLINE_OUT_OF_MEMORY, "the engine's allocator has no ", bytes,
+         " bytes for ", nameOf(source.what), " of rank ", source.rank);
+  if (reinterpret_cast<std::uintptr_t>(memory) % alignment != 0) {
+    releaseTo(source, memory, bytes);
+    fail(LAYLINE_BAD_ARGUMENT, "the engine's allocator gives memory for ",
+         nameOf(source.what), " of rank ", source.rank,
+         " that is not at a multiple of ", alignment, " bytes");
+  }
+  return memory;
+}
+
+void releaseTo(const MemorySource &source, void *memory,
+               std::size_t bytes) noexcept {
+  source.allocator->release(source.allocator->user, memory, bytes, source.rank,
+                            source.what);
+}
+
 AlignedBytes::AlignedBytes(std::size_t bytes, const MemorySource &source)
     : bytes_(std::max<std::size_t>(bytes, 1)), source_(source) {
   if (!source.allocator) {
@@ -29,26 +51,14 @@ AlignedBytes::AlignedBytes(std::size_t bytes, const MemorySource &source)
         ::operator new(bytes_, std::align_val_t(kAlignment)));
     return;
   }
-  void *memory = source.allocator->allocate(
-      source.allocator->user, bytes_, kAlignment, source.rank, source.what);
-  if (!memory)
-    fail(LAYLINE_OUT_OF_MEMORY, "the engine's allocator has no ", bytes_,
-         " bytes for ", nameOf(source.what), " of rank ", source.rank);
-  data_ = static_cast<std::byte *>(memory);
-  if (reinterpret_cast<std::uintptr_t>(memory) % kAlignment != 0) {
-    release();
-    fail(LAYLINE_BAD_ARGUMENT, "the engine's allocator gives memory for ",
-         nameOf(source.what), " of rank ", source.rank,
-         " that is not at a multiple of ", kAlignment, " bytes");
-  }
+  data_ = static_cast<std::byte *>(allocateFrom(source, bytes_, kAlignment));
 }
 
 void AlignedBytes::release() {
   if (!data_)
     return;
   if (source_.allocator)
-    source_.allocator->release(source_.allocator->user, data_, bytes_,
-                               source_.rank, source_.what);
+    releaseTo(source_, data_, bytes_);
   else
     ::operator delete(data_, std::align_val_t(kAlignment));
   data_ = nullptr;

@@ -19,6 +19,13 @@ struct MemorySource {
   layline_memory what = LAYLINE_MEMORY_ARENA;
 };
 
+/// At least one byte of the source's allocator, which it must have. Throws
+/// Error where there is no memory, or it is given at another alignment.
+void *allocateFrom(const MemorySource &source, std::size_t bytes,
+                   std::size_t alignment);
+void releaseTo(const MemorySource &source, void *memory,
+               std::size_t bytes) noexcept;
+
 class AlignedBytes {
 public:
   static constexpr std::size_t kAlignment = 64;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <utility>
 
 namespace layline::runtime {
 
@@ -23,8 +24,13 @@ void Engine::setCacheHooks(int cache, const layline_cache_hooks &hooks) {
   for (std::size_t c = 0; c < plan().caches.size(); ++c) {
     if (cache >= 0 && c != static_cast<std::size_t>(cache))
       continue;
-    hooks_.caches[c] = hooks;
-    device_->useCacheHooks(static_cast<int>(c));
+    layline_cache_hooks before = std::exchange(hooks_.caches[c], hooks);
+    try {
+      device_->useCacheHooks(static_cast<int>(c));
+    } catch (...) {
+      hooks_.caches[c] = before; // as the device has it
+      throw;
+    }
   }
   setPast(0);
 }

@@ -335,9 +335,17 @@ class Engine:
 
     # --- What the engine does itself (layline_hooks.py) ---
 
+    def _need_host_memory(self, *functions):
+        """Functions of Python get arrays: memory of a card is none."""
+        if any(functions) and self._device == b"cuda":
+            raise ValueError("device: found 'cuda', whose memory numpy cannot "
+                             "reach; functions of Python are for devices of "
+                             "the host, 'cpu' and 'simt'")
+
     def set_gemm(self, function):
         """function(Gemm) writes c, or returns DECLINED. None: the runtime's own
         products."""
+        self._need_host_memory(function)
         wrapped = (layline_hooks.wrap_gemm(function) if function
                    else layline_hooks.GemmFunction())
         self._call("gemm_set", wrapped, None)
@@ -346,6 +354,7 @@ class Engine:
     def set_attention(self, function):
         """function(Attention) writes output, or returns DECLINED. None: the
         runtime's own attention."""
+        self._need_host_memory(function)
         wrapped = (layline_hooks.wrap_attention(function) if function
                    else layline_hooks.AttentionFunction())
         self._call("attention_set", wrapped, None)
@@ -358,6 +367,7 @@ class Engine:
         rows, arrays [rows, items, item_elements]. Without functions they are
         the runtime's again. `past` becomes 0. Set anew after each load_plan."""
         hooks = None
+        self._need_host_memory(pages, append, read)
         if pages or append or read:
             hooks = layline_hooks.wrap_cache_hooks(pages, append, read)
         self._call("cache_hooks_set", cache.encode() if cache else None,

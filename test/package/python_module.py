@@ -148,6 +148,14 @@ with started() as engine:
     calls.clear()
     run(engine)
     expect(not calls, "the runtime's own products again")
+    # No array is made over memory of a card; there need be none to say so.
+    host, engine._device = engine._device, b"cuda"
+    for call in (lambda: engine.set_gemm(gemm), lambda: engine.set_attention(gemm),
+                 lambda: engine.set_cache_hooks(pages=gemm)):
+        refused("a function on device cuda", ["devices of the host"], call,
+                error=ValueError)
+    engine.set_gemm(None)
+    engine._device = host
 
 # Attention of numpy's, over the rows that the runtime keeps.
 def attend(call):

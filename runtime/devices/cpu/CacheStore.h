@@ -4,7 +4,7 @@
 #define LAYLINE_RUNTIME_DEVICES_CPU_CACHESTORE_H
 
 #include "engine/AlignedBytes.h"
-#include "engine/Hooks.h"
+#include "engine/CacheRequests.h"
 #include "plan/Plan.h"
 
 #include <algorithm>
@@ -44,9 +44,9 @@ public:
              const Shape &localRow, const layline_allocator *allocator);
 
   std::int64_t rows() const { return rows_; }
-  std::int64_t rowElements() const { return items_ * itemElements_; }
-  std::int64_t items() const { return items_; }
-  std::int64_t itemElements() const { return itemElements_; }
+  std::int64_t rowElements() const { return slice_.rowElements(); }
+  std::int64_t items() const { return slice_.items; }
+  std::int64_t itemElements() const { return slice_.itemElements; }
 
   /// From now on the rows are where these hooks say; null: the runtime's again.
   /// Drops all rows.
@@ -76,18 +76,12 @@ public:
   const Element *dense(std::vector<Element> &scratch) const;
 
 private:
-  layline_cache_request request(std::int64_t first, std::int64_t count,
-                                HookMessage &message) const;
-  void check(layline_status status, const HookMessage &message,
-             const char *hook) const;
   /// Rows at `data`, one behind another.
   layline_pages denseAt(void *data) const;
-  void checkPages(std::int64_t rows) const;
 
-  const Cache *cache_;
+  CacheSlice slice_;
   MemorySource source_;
-  layline_dtype dtype_;
-  std::int64_t items_ = 1, itemElements_ = 1, rows_ = 0;
+  std::int64_t rows_ = 0;
   AlignedBytes own_;
   layline_pages pages_ = {};
   const layline_cache_hooks *hooks_ = nullptr;
@@ -98,8 +92,9 @@ void CacheStore::write(std::int64_t first, std::int64_t count,
                        const Element *from) {
   if (isOpaque()) {
     HookMessage message = {};
-    layline_cache_request asked = request(first, count, message);
-    return check(hooks_->append(hooks_->user, &asked, from), message, "append");
+    layline_cache_request asked = slice_.request(first, count, message);
+    return checkHook(slice_, hooks_->append(hooks_->user, &asked, from),
+                     message, "append");
   }
   if (!hooks_) { // dense
     std::copy_n(from, count * rowElements(),
@@ -107,8 +102,8 @@ void CacheStore::write(std::int64_t first, std::int64_t count,
     return;
   }
   for (std::int64_t row = first; row < first + count; ++row)
-    for (std::int64_t item = 0; item < items_; ++item, from += itemElements_)
-      std::copy_n(from, itemElements_, rowOf<Element>(pages_, row, item));
+    for (std::int64_t item = 0; item < items(); ++item, from += itemElements())
+      std::copy_n(from, itemElements(), rowOf<Element>(pages_, row, item));
 }
 
 template <typename Element>
@@ -116,12 +111,13 @@ void CacheStore::read(std::int64_t first, std::int64_t count,
                       Element *to) const {
   if (isOpaque()) {
     HookMessage message = {};
-    layline_cache_request asked = request(first, count, message);
-    return check(hooks_->read(hooks_->user, &asked, to), message, "read");
+    layline_cache_request asked = slice_.request(first, count, message);
+    return checkHook(slice_, hooks_->read(hooks_->user, &asked, to), message,
+                     "read");
   }
   for (std::int64_t row = first; row < first + count; ++row)
-    for (std::int64_t item = 0; item < items_; ++item, to += itemElements_)
-      std::copy_n(rowOf<const Element>(pages_, row, item), itemElements_, to);
+    for (std::int64_t item = 0; item < items(); ++item, to += itemElements())
+      std::copy_n(rowOf<const Element>(pages_, row, item), itemElements(), to);
 }
 
 template <typename Element>

@@ -107,8 +107,10 @@ bool attendByEngine(RankContext<T> &context, const Step &step) {
   attention.key_head = keyHeads.data();
   attention.value_head = valueHeads.data();
   attention.positions = context.integers(step.arg("positions")).data;
-  attention.key_positions = context.cache(step.arg("key_positions"))
-                                .dense(context.scratch.keyPositions);
+  const CacheStore &keyPositions = context.cache(step.arg("key_positions"));
+  attention.key_positions = keyPositions.dense(context.scratch.keyPositions);
+  attention.key_position_pages =
+      keyPositions.pages(context.scratch.keyPositions);
   attention.scale = step.attrs.scale;
   attention.causal = step.attrs.causal ? 1 : 0;
   attention.window = step.attrs.window.value_or(0);

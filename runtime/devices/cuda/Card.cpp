@@ -8,6 +8,12 @@
 namespace layline::runtime::cuda {
 namespace {
 
+/// What cuMemAlloc aligns to, and is asked of an engine's allocator.
+constexpr std::size_t kAlignment = 256;
+
+} // namespace
+namespace {
+
 const std::vector<KernelImage> *replacement = nullptr;
 
 } // namespace
@@ -119,12 +125,34 @@ std::int64_t Card::residentBlocks(KernelFunction kernel, int threads,
   return std::int64_t(each) * multiprocessors_;
 }
 
+void Card::checkOwns(Address address, const std::string &what) const {
+  Ordinal owner = 0;
+  Result result = driver().pointerAttribute(
+      &owner, PointerAttribute::DeviceOrdinal, address);
+  // What the driver has not made, memory of the host above all.
+  if (result == kErrorInvalidValue)
+    fail(LAYLINE_BAD_ARGUMENT, what,
+         " that is no memory the driver knows; memory of ", name_,
+         " is expected");
+  check(result, "cuPointerGetAttribute", what);
+  if (owner != ordinal_)
+    fail(LAYLINE_BAD_ARGUMENT, what, " of device ", owner, "; memory of ",
+         name_, " is expected");
+}
+
 DeviceMemory::DeviceMemory(const Card &card, std::size_t bytes,
-                           const std::string &what)
+                           const std::string &what, const MemorySource &source)
     : bytes_(bytes) {
   if (bytes == 0)
     return;
   card.use();
+  if (source.allocator) {
+    void *memory = allocateFrom(source, bytes, kAlignment);
+    cleanup_.add([source, memory, bytes] { releaseTo(source, memory, bytes); });
+    address_ = reinterpret_cast<Address>(memory);
+    card.checkOwns(address_, what + ": the engine's allocator gives memory");
+    return;
+  }
   check(driver().memAlloc(&address_, bytes), "cuMemAlloc",
         concat(what, ", ", bytes, " bytes on ", card.name()));
   const Card *of = &card;

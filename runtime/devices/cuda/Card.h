@@ -4,6 +4,7 @@
 
 #include "devices/cuda/Cleanup.h"
 #include "devices/cuda/Driver.h"
+#include "engine/AlignedBytes.h"
 
 #include <cstdint>
 #include <string>
@@ -41,6 +42,10 @@ public:
   std::int64_t residentBlocks(KernelFunction kernel, int threads,
                               std::size_t sharedBytes) const;
 
+  /// Throws Error (LAYLINE_BAD_ARGUMENT) that begins with `what` for an address
+  /// that the driver does not know as this card's.
+  void checkOwns(Address address, const std::string &what) const;
+
 private:
   int attribute(DeviceAttribute attribute) const;
   void loadImages();
@@ -59,8 +64,10 @@ private:
 class DeviceMemory {
 public:
   DeviceMemory() = default;
-  /// No bytes: no memory. Throws Error naming `what`.
-  DeviceMemory(const Card &card, std::size_t bytes, const std::string &what);
+  /// No bytes: no memory. Of the source's allocator, or without one of the
+  /// driver. Throws Error naming `what`.
+  DeviceMemory(const Card &card, std::size_t bytes, const std::string &what,
+               const MemorySource &source = {});
 
   Address address() const { return address_; }
   std::size_t bytes() const { return bytes_; }

@@ -40,10 +40,12 @@ rankViews(const Plan &plan, const CardRun &shape,
   return views;
 }
 
-CardRun shapeOf(const Plan &plan, const ElementTypes &types) {
+CardRun shapeOf(const Plan &plan, const ElementTypes &types,
+                const Hooks *hooks) {
   CardRun shape;
   shape.plan = &plan;
   shape.types = &types;
+  shape.hooks = hooks;
   return shape;
 }
 
@@ -52,12 +54,11 @@ CardRun shapeOf(const Plan &plan, const ElementTypes &types) {
 CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
     : plan_(plan), options_(options), types_(plan, options.precision),
       cards_((checkSteps(plan), openCards(plan))),
-      shape_(cuda::shapeOf(plan, types_)),
-      ranks_(rankViews(plan, shape_, cards_)),
-      islands_(islandsOf(cards_)),
+      shape_(cuda::shapeOf(plan, types_, options.hooks)),
+      ranks_(rankViews(plan, shape_, cards_)), islands_(islandsOf(cards_)),
       groups_(plan, ranks_, cards_, islands_, options.timeout),
       fused_(plan, options_, ranks_, cards_, groups_), collectives_(plan),
-      weights_(plan, types_, ranks_, cards_),
+      weights_(plan, types_, ranks_, cards_, allocator()),
       sharedInputs_(plan, ranks_, islands_, groups_),
       engineStreams_(plan, options.hooks, ranks_, cards_) {
   std::size_t streams = std::max<std::size_t>(1, plan.streams.size());
@@ -73,17 +74,8 @@ CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
   for (RankView &rank : ranks_) {
     for (std::size_t w = 0; w < plan.weights.size(); ++w)
       rank.weights[w] = weights_.slice(static_cast<int>(w), rank.rank);
-    for (const Cache &cache : plan.caches) {
-      Shape row =
-          localShape(cacheShape(cache), cache.layout, rank.environment());
-      row.erase(row.begin());
-      rank.caches.emplace_back();
-      rank.caches.back().rowElements = elements(row);
-      rank.caches.back().elementBytes =
-          isInteger(cache.dtype) ? 8
-                                 : local::numberBytes(types_.of(cache.dtype));
-    }
   }
+  makeCaches();
 }
 
 /// One for every arena number, as large as the largest variant's: addresses
@@ -103,8 +95,19 @@ void CudaDevice::makeArenas() {
                                        "size of an arena"));
         name = variant.arenas[a].id;
       }
-    arenas_.emplace_back(ranks_, islands_, static_cast<std::size_t>(bytes),
-                         "arena '" + name + "'");
+    auto size = static_cast<std::size_t>(bytes);
+    std::string what = "arena '" + name + "'";
+    // What cards map of one another is the driver's alone to make.
+    if (allocator() && cards_.size() == 1) {
+      for (RankView &rank : ranks_) {
+        ownArenas_.emplace_back(
+            *rank.card, size, what,
+            MemorySource{allocator(), rank.rank, LAYLINE_MEMORY_ARENA});
+        rank.arenas.push_back(ownArenas_.back().address());
+      }
+      continue;
+    }
+    arenas_.emplace_back(ranks_, islands_, size, what);
     for (RankView &rank : ranks_)
       rank.arenas.push_back(arenas_.back().part(rank.rank));
   }
@@ -134,89 +137,6 @@ void CudaDevice::makeTables() {
       rank.halfTurns.push_back(tables_[rank.cardNumber].address() +
                                begin * sizeof(double));
 }
-
-// ---- Caches
-// ------------------------------------------------------------------
-
-void CudaDevice::reserveCache(CacheRows &cache, const Card &card,
-                              std::int64_t rows, const std::string &what) {
-  if (rows <= cache.capacity)
-    return;
-  std::int64_t most =
-      checkedAdd(plan_.past.max, plan_.tokens.max, what.c_str());
-  std::int64_t capacity = std::max(rows, std::min(most, cache.capacity * 2));
-  std::int64_t bytes =
-      checkedMul(checkedMul(capacity, cache.rowElements, what.c_str()),
-                 cache.elementBytes, what.c_str());
-  DeviceMemory grown(card, static_cast<std::size_t>(bytes), what);
-  if (std::int64_t kept = cache.rows * cache.rowElements * cache.elementBytes;
-      kept > 0) {
-    card.use();
-    check(driver().copyOnDevice(grown.address(), cache.memory.address(),
-                                static_cast<std::size_t>(kept), nullptr),
-          "cuMemcpyDtoDAsync", what);
-    check(driver().streamSynchronize(nullptr), "cuStreamSynchronize", what);
-  }
-  cache.memory = std::move(grown);
-  cache.capacity = capacity;
-}
-
-void CudaDevice::reserveCaches(std::int64_t rows) {
-  for (RankView &rank : ranks_)
-    for (std::size_t c = 0; c < rank.caches.size(); ++c)
-      reserveCache(rank.caches[c], *rank.card, rows,
-                   "cache '" + plan_.caches[c].id + "'");
-}
-
-void CudaDevice::useCacheHooks(int index) {
-  if (options_.hooks &&
-      options_.hooks->isHooked(static_cast<std::size_t>(index)))
-    fail(LAYLINE_REFUSED_FEATURE, "cache '", plan_.caches[index].id,
-         "': device 'cuda' keeps caches in its own memory");
-}
-
-void CudaDevice::bindCache(int index, const GlobalValue &rows) {
-  const Cache &cache = plan_.caches[index];
-  std::string what = "cache '" + cache.id + "'";
-  for (RankView &rank : ranks_) {
-    CacheRows &of = rank.caches[index];
-    of.rows = 0; // nothing of the old ones is kept
-    reserveCache(of, *rank.card, rows.shape[0], what);
-    of.rows = rows.shape[0];
-    Region region =
-        regionOf(plan_, rows.shape, cache.layout, rank.environment());
-    auto count = static_cast<std::size_t>(of.rows * of.rowElements);
-    if (rows.isInteger) {
-      std::vector<std::int64_t> values(count);
-      forEachRun(rows.shape, region,
-                 [&](std::int64_t to, std::int64_t from, std::int64_t size) {
-                   std::copy_n(&rows.integers[from], size, &values[to]);
-                 });
-      copyIn(*rank.card, of.memory.address(), values.data(),
-             count * sizeof(std::int64_t), what);
-      continue;
-    }
-    std::vector<float> values(count);
-    forEachRun(rows.shape, region,
-               [&](std::int64_t to, std::int64_t from, std::int64_t size) {
-                 for (std::int64_t i = 0; i < size; ++i)
-                   values[to + i] = static_cast<float>(rows.floats[from + i]);
-               });
-    std::vector<std::byte> bytes = encode(values, types_.of(cache.dtype));
-    copyIn(*rank.card, of.memory.address(), bytes.data(), bytes.size(), what);
-  }
-}
-
-void CudaDevice::truncateCache(int index, std::int64_t rows) {
-  for (RankView &rank : ranks_) {
-    reserveCache(rank.caches[index], *rank.card, rows,
-                 "cache '" + plan_.caches[index].id + "'");
-    rank.caches[index].rows = rows;
-  }
-}
-
-// ---- What callers read
-// -------------------------------------------------------
 
 template <typename Element>
 std::vector<Element> CudaDevice::readLocal(const RankView &rank, Address at,
@@ -251,19 +171,31 @@ GlobalValue CudaDevice::assembled(
 
 GlobalValue CudaDevice::readCache(int index) {
   const Cache &cache = plan_.caches[index];
-  // Ranges over rows need tokens; of a cache only other dimensions are split.
-  auto read = [&](auto element) {
-    using Element = decltype(element);
-    return assembled<Element>(cacheShape(cache), cache.layout, 0,
-                              cacheRows(index), [&](const RankView &rank) {
-                                const CacheRows &of = rank.caches[index];
-                                return readLocal<Element>(
-                                    rank, of.memory.address(),
-                                    of.rows * of.rowElements,
-                                    types_.of(cache.dtype));
-                              });
+  std::vector<std::vector<std::byte>> held;
+  for (RankView &rank : ranks_)
+    held.push_back(readRows(rank, index));
+  auto of = [&](const RankView &rank) -> const std::vector<std::byte> & {
+    return held[static_cast<std::size_t>(rank.rank)];
   };
-  return isInteger(cache.dtype) ? read(std::int64_t()) : read(float());
+  // Ranges over rows need tokens; of a cache only other dimensions are split.
+  auto read = [&](auto element, const auto &valuesOf) {
+    return assembled<decltype(element)>(cacheShape(cache), cache.layout, 0,
+                                        cacheRows(index), valuesOf);
+  };
+  if (isInteger(cache.dtype))
+    return read(std::int64_t(), [&](const RankView &rank) {
+      std::vector<std::int64_t> values(of(rank).size() / sizeof(std::int64_t));
+      if (!values.empty())
+        std::memcpy(values.data(), of(rank).data(), of(rank).size());
+      return values;
+    });
+  return read(float(), [&](const RankView &rank) {
+    NumberType type = types_.of(cache.dtype);
+    return decode(of(rank).data(),
+                  static_cast<std::int64_t>(of(rank).size()) /
+                      local::numberBytes(type),
+                  type);
+  });
 }
 
 GlobalValue CudaDevice::readBuffer(int index,
@@ -329,10 +261,6 @@ std::unique_ptr<Device> makeCudaDevice(const Plan &plan,
     fail(LAYLINE_REFUSED_FEATURE, "device 'cuda' runs all ", plan.ranks(),
          " ranks of the plan in one process; this one has ",
          transport.localRanks().size(), ": transport 'threads' is expected");
-  if (options.hooks && options.hooks->memory())
-    fail(LAYLINE_REFUSED_FEATURE,
-         "device 'cuda' has memory of cards only; an "
-         "engine's allocator is for devices of the host");
   return std::make_unique<cuda::CudaDevice>(plan, options);
 }
 

@@ -10,6 +10,7 @@
 #include "devices/cuda/SharedInputs.h"
 #include "engine/Device.h"
 
+#include <deque>
 #include <list>
 #include <map>
 
@@ -53,6 +54,8 @@ private:
     std::vector<CapturedGraph> graphs;                   ///< by card
     std::vector<std::vector<Address>> tapPlaces;         ///< [tap][rank]
     bool usesNccl = false;
+    /// Whether the engine has a function for attention.
+    bool asksAttention = false;
   };
 
   /// An input's way from the parameters to where other cards reach it.
@@ -64,6 +67,7 @@ private:
   };
 
   void makeArenas();
+  void makeCaches();
   void makeTables();
   void refuseHooks(const RunRequest &request) const;
   ElementBytes elementBytes() const {
@@ -71,8 +75,18 @@ private:
   }
   void describeRun(const RunRequest &request);
   void reserveCaches(std::int64_t rows);
-  void reserveCache(CacheRows &cache, const Card &card, std::int64_t rows,
-                    const std::string &what);
+  void reserveCache(RankView &rank, int index, std::int64_t rows);
+  /// Asks the engine where the first rows of its caches lie.
+  void locateCaches(std::int64_t rows);
+  void locateCache(RankView &rank, int index, std::int64_t rows);
+  /// All rows of a cache, one behind another as the card keeps them. Before
+  /// writeRows comes locateCache; readRows asks itself.
+  void writeRows(RankView &rank, int index, const std::byte *bytes);
+  std::vector<std::byte> readRows(RankView &rank, int index);
+  /// The engine's; null: the driver's memory.
+  const layline_allocator *allocator() const {
+    return options_.hooks ? options_.hooks->memory() : nullptr;
+  }
 
   Program &programFor(const RunRequest &request);
   void build(Program &program, const RunRequest &request);
@@ -89,7 +103,6 @@ private:
   void enqueue(Program &program, std::size_t card);
   void enqueueAll(Program &program);
   void enqueue(const Program &program, const Command &command);
-  bool multiplyByEngine(const Command &command, Stream stream) const;
   void addTimes(const Program &program);
   void poison(const Variant &variant);
   void checkFaults(const Program &program);
@@ -114,12 +127,13 @@ private:
   FusedLaunches fused_;
   CollectiveGuard collectives_;
   DeviceWeights weights_;
-  std::vector<IslandMemory> arenas_; ///< by arena number
+  std::vector<IslandMemory> arenas_;   ///< by arena number
+  std::deque<DeviceMemory> ownArenas_; ///< in their place; [arena, rank]
   SharedInputs sharedInputs_;
   std::vector<InputCopy> inputCopies_; ///< of this run
-  std::vector<DeviceMemory> tables_;    ///< by card
-  std::vector<DeviceMemory> faults_;    ///< by card
-  std::vector<CardStreams> streams_;    ///< by card
+  std::vector<DeviceMemory> tables_;   ///< by card
+  std::vector<DeviceMemory> faults_;   ///< by card
+  std::vector<CardStreams> streams_;   ///< by card
   EngineStreams engineStreams_;
   Trace *trace_ = nullptr;       ///< of this run
   std::vector<StepTimes> times_; ///< by card

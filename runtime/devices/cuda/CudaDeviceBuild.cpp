@@ -25,8 +25,10 @@ void CudaDevice::describeRun(const RunRequest &request) {
 }
 
 CudaDevice::Program &CudaDevice::programFor(const RunRequest &request) {
+  bool asksAttention = options_.hooks && options_.hooks->attention;
   for (auto it = programs_.begin(); it != programs_.end(); ++it)
-    if (it->variant == request.variant && it->tokens == request.tokens) {
+    if (it->variant == request.variant && it->tokens == request.tokens &&
+        it->asksAttention == asksAttention) {
       programs_.splice(programs_.begin(), programs_, it);
       return programs_.front();
     }
@@ -36,6 +38,7 @@ CudaDevice::Program &CudaDevice::programFor(const RunRequest &request) {
   Program &program = programs_.front();
   program.variant = request.variant;
   program.tokens = request.tokens;
+  program.asksAttention = asksAttention;
   program.memory.resize(cards_.size());
   program.graphs.resize(cards_.size());
   try {

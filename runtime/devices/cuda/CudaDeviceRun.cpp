@@ -1,5 +1,6 @@
 // How device 'cuda' runs a program.
 #include "devices/cuda/CudaDevice.h"
+#include "devices/cuda/EngineCalls.h"
 #include "devices/cuda/HostNumbers.h"
 #include "devices/cuda/Steps.h"
 #include "plan/Error.h"
@@ -57,12 +58,7 @@ const char *describe(kernels::FlagKind kind) {
 /// What an engine may bring to other devices and this one would pass over.
 void CudaDevice::refuseHooks(const RunRequest &request) const {
   const Hooks *hooks = options_.hooks;
-  if (!hooks)
-    return;
-  if (hooks->attention)
-    fail(LAYLINE_REFUSED_FEATURE,
-         "device 'cuda' does not have an engine's own attention yet");
-  if (!hooks->gemm)
+  if (!hooks || !hooks->gemm)
     return;
   auto refuse = [](const Step &step) {
     if (step.kind == StepKind::Experts)
@@ -83,6 +79,7 @@ void CudaDevice::run(const RunRequest &request) {
   describeRun(request);
   ran_ = nullptr;
   reserveCaches(request.past + request.tokens);
+  locateCaches(request.past + request.tokens);
   try {
     Program &program = programFor(request);
     ProgramBuilder builder(ranks_, cards_, groups_, program.memory);
@@ -195,7 +192,8 @@ void CudaDevice::enqueueAll(Program &program) {
   planProducts(program);
   for (std::size_t c = 0; c < cards_.size(); ++c)
     streams_[c].reserveEvents(*cards_[c], program.variant->events.size());
-  if (program.usesNccl || trace_ || (options_.hooks && options_.hooks->gemm)) {
+  if (program.usesNccl || trace_ || program.asksAttention ||
+      (options_.hooks && options_.hooks->gemm)) {
     if (trace_) {
       times_.resize(cards_.size());
       for (std::size_t c = 0; c < cards_.size(); ++c)
@@ -288,7 +286,8 @@ void CudaDevice::enqueue(const Program &program, const Command &command) {
            stream);
     return;
   case Command::Kind::Product:
-    if (multiplyByEngine(command, stream))
+    if (options_.hooks &&
+        multiplyByEngine(*options_.hooks, plan_, command, stream))
       return;
     gemm_[command.card]->run(command.product, command.input, command.weight,
                              command.output, stream, command.stream);
@@ -301,51 +300,12 @@ void CudaDevice::enqueue(const Program &program, const Command &command) {
   case Command::Kind::Nccl:
     command.nccl(stream);
     return;
-  }
-}
-
-static layline_dtype dtypeOf(BlasType type) {
-  return type == BlasType::F16    ? LAYLINE_F16
-         : type == BlasType::BF16 ? LAYLINE_BF16
-                                  : LAYLINE_F32;
-}
-
-/// False where the engine has no function, or declines.
-bool CudaDevice::multiplyByEngine(const Command &command, Stream stream) const {
-  const Hooks *hooks = options_.hooks;
-  const Product &product = command.product;
-  // cuBLASLt knows what to do without rows; engines need not.
-  if (!hooks || !hooks->gemm || product.rows == 0 || product.in == 0 ||
-      product.out == 0)
-    return false;
-  const Step &step = *command.step;
-  HookMessage message = {};
-  layline_call call = callOf(step, command.rank, stream, message);
-  layline_gemm_call gemm = {};
-  gemm.size = sizeof(gemm);
-  gemm.call = &call;
-  gemm.m = product.rows;
-  gemm.n = product.out;
-  gemm.k = product.in;
-  gemm.a_dtype = gemm.b_dtype = runtime::cuda::dtypeOf(product.inputType);
-  gemm.c_dtype = runtime::cuda::dtypeOf(product.outputType);
-  gemm.a = reinterpret_cast<const void *>(command.input);
-  gemm.lda = product.in;
-  gemm.b = reinterpret_cast<const void *>(command.weight);
-  gemm.ldb = product.in;
-  gemm.transpose_b = 1;
-  gemm.c = reinterpret_cast<void *>(command.output);
-  gemm.ldc = product.out;
-  gemm.alpha = 1;
-  gemm.weight = plan_.weights[step.arg("weight").index].key.c_str();
-  gemm.expert = -1;
-  try {
-    return isDone(hooks->gemm(hooks->gemmUser, &gemm), message,
-                  "the engine's GEMM function");
-  } catch (const Error &error) {
-    fail(error.status(), "step '", step.id, "' (", step.info().name,
-         step.name().empty() ? "" : ", ", step.name(), ") on rank ",
-         command.rank, ": ", error.what());
+  case Command::Kind::Engine:
+    if (!command.isDone(stream))
+      launch(card, command.kernel,
+             program.parameters[command.card].address() + command.parameters,
+             stream);
+    return;
   }
 }
 

@@ -7,7 +7,8 @@ namespace layline::runtime::cuda {
 
 DeviceWeights::DeviceWeights(const Plan &plan, const ElementTypes &types,
                              const std::vector<RankView> &ranks,
-                             const std::vector<std::unique_ptr<Card>> &cards)
+                             const std::vector<std::unique_ptr<Card>> &cards,
+                             const layline_allocator *allocator)
     : plan_(plan), types_(types), cards_(cards.size()) {
   std::vector<std::vector<std::int64_t>> here(cards.size());
   for (const RankView &rank : ranks) {
@@ -20,13 +21,17 @@ DeviceWeights::DeviceWeights(const Plan &plan, const ElementTypes &types,
     of.slices = slicesOf(plan, here[c]);
     of.memory.resize(plan.weights.size());
     for (std::size_t w = 0; w < plan.weights.size(); ++w)
-      for (const Region &region : of.slices.regions[w]) {
+      for (std::size_t slice = 0; slice < of.slices.regions[w].size();
+           ++slice) {
         std::int64_t bytes =
-            checkedMul(elements(shapeOf(region)),
+            checkedMul(elements(shapeOf(of.slices.regions[w][slice])),
                        local::numberBytes(types.of(plan.weights[w].dtype)),
                        "size of a weight");
         of.memory[w].emplace_back(*of.card, static_cast<std::size_t>(bytes),
-                                  "weight '" + plan.weights[w].id + "'");
+                                  "weight '" + plan.weights[w].id + "'",
+                                  MemorySource{allocator,
+                                               of.slices.firstRank[w][slice],
+                                               LAYLINE_MEMORY_WEIGHTS});
       }
   }
 }

@@ -14,10 +14,12 @@ namespace layline::runtime::cuda {
 
 class DeviceWeights {
 public:
-  /// Makes the slices' memory. `ranks`: all of the plan.
+  /// Makes the slices' memory. `ranks`: all of the plan. `allocator`: null: the
+  /// driver's; it is asked for the lowest rank that has a slice.
   DeviceWeights(const Plan &plan, const ElementTypes &types,
                 const std::vector<RankView> &ranks,
-                const std::vector<std::unique_ptr<Card>> &cards);
+                const std::vector<std::unique_ptr<Card>> &cards,
+                const layline_allocator *allocator);
 
   /// Converts one stored tensor and copies its part into every slice.
   void bind(int weight, std::int64_t stackIndex,

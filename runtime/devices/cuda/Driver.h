@@ -41,6 +41,8 @@ namespace layline::runtime::cuda {
      void **parameters, void **extra))                                         \
   X(memAlloc, "cuMemAlloc", (Address * address, std::size_t bytes))            \
   X(memFree, "cuMemFree", (Address address))                                   \
+  X(pointerAttribute, "cuPointerGetAttribute",                                 \
+    (void *value, PointerAttribute attribute, Address address))                \
   X(hostAlloc, "cuMemHostAlloc",                                               \
     (void **memory, std::size_t bytes, unsigned flags))                        \
   X(hostFree, "cuMemFreeHost", (void *memory))                                 \

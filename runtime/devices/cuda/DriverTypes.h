@@ -46,6 +46,8 @@ enum class DeviceAttribute : int {
 };
 
 // CUfunction_attribute
+enum class PointerAttribute : int { DeviceOrdinal = 9 };
+
 enum class FunctionAttribute : int { LocalBytes = 3, Registers = 4 };
 
 // CUmemAllocationHandleType

@@ -25,6 +25,12 @@ template <typename With> void withType(NumberType type, const With &with) {
 
 } // namespace
 
+const char *numberName(NumberType type) {
+  static const char *const names[] = {"f32", "bf16", "f16", "fp8_e4m3",
+                                      "fp8_e5m2"};
+  return names[static_cast<std::size_t>(type)];
+}
+
 std::vector<std::byte> encode(const std::vector<float> &values,
                               NumberType type) {
   std::vector<std::byte> bytes(

@@ -14,6 +14,9 @@ namespace layline::runtime::cuda {
 
 using local::NumberType;
 
+/// "bf16", as plans have it.
+const char *numberName(NumberType type);
+
 /// Numbers in the form in which a card keeps them; rounds to nearest, ties to
 /// even.
 std::vector<std::byte> encode(const std::vector<float> &values,

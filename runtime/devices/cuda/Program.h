@@ -21,12 +21,13 @@ namespace layline::runtime::cuda {
 
 /// One thing that is put into a stream of one card.
 struct Command {
-  enum class Kind : std::uint8_t { Kernel, Product, Copy, Nccl };
+  enum class Kind : std::uint8_t { Kernel, Product, Copy, Nccl, Engine };
   Kind kind = Kind::Kernel;
   std::size_t card = 0;
   std::size_t stream = 0;
 
-  // Kernel: its parameters begin at this byte of the card's parameter memory.
+  // Kernel, and Engine where it does not do it: its parameters begin at this
+  // byte of the card's parameter memory.
   KernelLaunch kernel;
   std::size_t parameters = 0;
   // Product
@@ -38,6 +39,8 @@ struct Command {
   std::size_t bytes = 0;
   // Nccl
   std::function<void(Stream)> nccl;
+  // Engine: whether its function has put the work into the stream.
+  std::function<bool(Stream)> isDone;
 };
 
 /// The commands of one step, for all cards. `waits` and `signals` are the

@@ -1,6 +1,7 @@
 #include "devices/cuda/ProgramBuilder.h"
 
 #include "kernels/local/LocalParams.h"
+#include "plan/Error.h"
 
 namespace layline::runtime::cuda {
 namespace {
@@ -70,14 +71,30 @@ void ProgramBuilder::addKernel(std::size_t card, const char *symbol,
                                bool waitsForRanks) {
   CardLaunch launch;
   launch.symbol = symbol;
-  launch.blocks = static_cast<unsigned>(
-      waitsForRanks
-          ? blocks
-          : std::min(blocks, std::int64_t(cards_[card]->multiprocessors()) *
-                                 kBlocksPerMultiprocessor));
+  launch.blocks =
+      waitsForRanks ? static_cast<unsigned>(blocks) : blocksOn(card, blocks);
   launch.threads = local::kThreads;
   launch.waitsForRanks = waitsForRanks;
   addLaunch(card, launch, parameters, ofCard_[card].size());
+}
+
+unsigned ProgramBuilder::blocksOn(std::size_t card, std::int64_t blocks) const {
+  return static_cast<unsigned>(
+      std::min(blocks, std::int64_t(cards_[card]->multiprocessors()) *
+                           kBlocksPerMultiprocessor));
+}
+
+void ProgramBuilder::addEngine(std::size_t card, const char *symbol,
+                               std::size_t parameters, std::int64_t blocks,
+                               std::function<bool(Stream)> isDone) {
+  CardLaunch launch;
+  launch.symbol = symbol;
+  launch.blocks = blocksOn(card, blocks);
+  launch.threads = local::kThreads;
+  addLaunch(card, launch, parameters, /*ranks=*/1);
+  Command &command = commands_.back().commands.back();
+  command.kind = Command::Kind::Engine;
+  command.isDone = std::move(isDone);
 }
 
 void ProgramBuilder::addLaunch(std::size_t card, const CardLaunch &launch,
@@ -139,6 +156,9 @@ std::string ProgramBuilder::kernelsFrom(std::size_t command) const {
       break;
     case Command::Kind::Nccl:
       name = "nccl";
+      break;
+    case Command::Kind::Engine:
+      name = concat("the engine's, or ", commands[i].kernel.symbol);
       break;
     }
     if (std::find(names.begin(), names.end(), name) == names.end())

@@ -88,6 +88,19 @@ public:
     }
     addLaunch(card, launch, at, ranks.size());
   }
+  /// A kernel of one rank that the engine's function does instead if it will:
+  /// `isDone(stream)` says whether it has. `fill` as for kernel().
+  template <typename P, typename Fill>
+  void engine(const RankView &rank, const char *symbol,
+              std::function<bool(Stream)> isDone, const Fill &fill) {
+    static_assert(std::is_trivially_copyable_v<P>, "is copied as bytes");
+    P parameters{};
+    std::size_t at = reserve(rank.cardNumber, sizeof(P), alignof(P));
+    std::int64_t blocks = fill(rank, parameters);
+    std::memcpy(&bytes_[rank.cardNumber][at], &parameters, sizeof(P));
+    if (blocks > 0)
+      addEngine(rank.cardNumber, symbol, at, blocks, std::move(isDone));
+  }
   /// The product of one rank.
   void product(const RankView &rank, const Step &step, const Product &product,
                Address input, Address weight, Address output);
@@ -148,6 +161,10 @@ private:
                       std::size_t alignment);
   void addKernel(std::size_t card, const char *symbol, std::size_t parameters,
                  std::int64_t blocks, bool waitsForRanks);
+  void addEngine(std::size_t card, const char *symbol, std::size_t parameters,
+                 std::int64_t blocks, std::function<bool(Stream)> isDone);
+  /// Of blocks that do not wait: no more than are of use.
+  unsigned blocksOn(std::size_t card, std::int64_t blocks) const;
   void addLaunch(std::size_t card, const CardLaunch &launch,
                  std::size_t parameters, std::size_t ranks);
   Command &add(std::size_t card, Command::Kind kind);

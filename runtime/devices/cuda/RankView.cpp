@@ -2,6 +2,8 @@
 
 #include "plan/Error.h"
 
+#include <algorithm>
+
 namespace layline::runtime::cuda {
 
 ElementTypes::ElementTypes(const Plan &plan, layline_precision precision)
@@ -61,9 +63,32 @@ Numbers RankView::numbers(const Operand &operand) const {
   return {reinterpret_cast<void *>(at), type};
 }
 
-Numbers RankView::cache(const Operand &operand) const {
-  return {caches[operand.index].memory.as<void>(),
-          run->types->of(run->plan->caches[operand.index].dtype)};
+layline_pages CacheRows::place() const {
+  if (hooks)
+    return pages;
+  layline_pages dense = {};
+  dense.size = sizeof(dense);
+  dense.base = memory.as<void>();
+  dense.table_count = 1;
+  dense.page_rows = std::max<std::int64_t>(capacity, 1);
+  dense.row_stride = slice.rowElements();
+  dense.item_stride = slice.itemElements;
+  dense.page_stride = dense.page_rows * dense.row_stride;
+  return dense;
+}
+
+local::Pages RankView::pages(const Operand &cache) const {
+  const CacheRows &of = caches[cache.index];
+  layline_pages place = of.place();
+  local::Pages pages;
+  pages.rows = {place.base,
+                run->types->of(run->plan->caches[cache.index].dtype)};
+  pages.table = place.table;
+  pages.pageRows = of.hooks ? place.page_rows : 0;
+  pages.pageStride = place.page_stride;
+  pages.rowStride = place.row_stride;
+  pages.itemStride = place.item_stride;
+  return pages;
 }
 
 RankView::Rotations RankView::rotations(const Step &rope) const {

@@ -4,6 +4,7 @@
 #define LAYLINE_RUNTIME_DEVICES_CUDA_RANKVIEW_H
 
 #include "devices/cuda/Card.h"
+#include "engine/CacheRequests.h"
 #include "engine/RunShape.h"
 #include "kernels/local/LocalParams.h"
 #include "layline/runtime.h"
@@ -39,16 +40,24 @@ private:
   bool asPlanned_ = false;
 };
 
-/// A cache of one rank; grows by doubling, keeps its rows.
+/// A cache of one rank: in memory that grows by doubling and keeps its rows, or
+/// in pages of the engine's.
 struct CacheRows {
   DeviceMemory memory;
   std::int64_t rows = 0, capacity = 0;
-  std::int64_t rowElements = 1, elementBytes = 4;
+  CacheSlice slice;
+  std::int64_t elementBytes = 4;
+  const layline_cache_hooks *hooks = nullptr; ///< null: in `memory`
+  layline_pages pages = {};                   ///< of the hooks, for this run
+
+  /// Where all rows lie, on the rank's card.
+  layline_pages place() const;
 };
 
 /// What all ranks have in common during a run.
 struct CardRun : RunShape {
   const ElementTypes *types = nullptr;
+  const Hooks *hooks = nullptr; ///< may be null: the engine does nothing itself
 };
 
 /// The instance of a group that a rank is in: its ranks, by member.
@@ -85,7 +94,7 @@ struct RankView {
   std::int64_t *integers(const Operand &operand) const {
     return reinterpret_cast<std::int64_t *>(address(operand.index));
   }
-  Numbers cache(const Operand &operand) const;
+  local::Pages pages(const Operand &cache) const;
 
   /// What a rope step rotates by in this run: those of long sequences where its
   /// largest position asks for them.

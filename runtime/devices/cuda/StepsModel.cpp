@@ -1,4 +1,5 @@
 // What an engine may bring its own kernels for: products, attention, experts.
+#include "devices/cuda/EngineCalls.h"
 #include "devices/cuda/Steps.h"
 
 #include "plan/Error.h"
@@ -99,38 +100,51 @@ void addLinear(ProgramBuilder &builder, const Step &step) {
       });
 }
 
+namespace {
+
+/// Returns the blocks that there is work for.
+std::int64_t fill(ProgramBuilder &builder, const RankView &rank,
+                  const Step &step, local::AttentionParams &p) {
+  Shape query = rank.shape(step.arg("query"));
+  p.query = rank.numbers(step.arg("query"));
+  p.output = rank.numbers(step.arg("output"));
+  p.keys = rank.pages(step.arg("keys"));
+  p.values = rank.pages(step.arg("values"));
+  if (const Operand *sinks = step.find("sinks"))
+    p.sinks = rank.numbers(*sinks);
+  p.positions = rank.integers(step.arg("positions"));
+  p.keyPositions = rank.pages(step.arg("key_positions"));
+  p.rows = query[0];
+  p.heads = query[1];
+  p.width = query[2];
+  p.valueWidth = rank.shape(step.arg("output"))[2];
+  p.keyRows = rank.run->past + rank.run->tokens;
+  p.headsPerKeyHead = step.attrs.heads / step.attrs.kvHeads;
+  p.firstHead = rank.begin(step.arg("query"), 1);
+  p.firstKeyHead = rank.begin(step.arg("keys"), 1);
+  p.firstValueHead = rank.begin(step.arg("values"), 1);
+  p.scale = static_cast<float>(step.attrs.scale);
+  p.softcap = static_cast<float>(step.attrs.softcap.value_or(0));
+  p.window = step.attrs.window.value_or(0);
+  p.causal = step.attrs.causal;
+  p.fault = builder.faultPlace(rank);
+  return p.rows * p.heads;
+}
+
+} // namespace
+
 void addAttention(ProgramBuilder &builder, const Step &step) {
-  builder.kernel<local::AttentionParams>(
-      "layline_attention",
-      [&](const RankView &rank, local::AttentionParams &p) {
-        Shape query = rank.shape(step.arg("query"));
-        p.query = rank.numbers(step.arg("query"));
-        p.output = rank.numbers(step.arg("output"));
-        p.keys = rank.cache(step.arg("keys"));
-        p.values = rank.cache(step.arg("values"));
-        if (const Operand *sinks = step.find("sinks"))
-          p.sinks = rank.numbers(*sinks);
-        p.positions = rank.integers(step.arg("positions"));
-        p.keyPositions = static_cast<const std::int64_t *>(
-            rank.cache(step.arg("key_positions")).data);
-        p.rows = query[0];
-        p.heads = query[1];
-        p.width = query[2];
-        p.valueWidth = rank.shape(step.arg("output"))[2];
-        p.keyRows = rank.run->past + rank.run->tokens;
-        p.keyStride = rank.caches[step.arg("keys").index].rowElements;
-        p.valueStride = rank.caches[step.arg("values").index].rowElements;
-        p.headsPerKeyHead = step.attrs.heads / step.attrs.kvHeads;
-        p.firstHead = rank.begin(step.arg("query"), 1);
-        p.firstKeyHead = rank.begin(step.arg("keys"), 1);
-        p.firstValueHead = rank.begin(step.arg("values"), 1);
-        p.scale = static_cast<float>(step.attrs.scale);
-        p.softcap = static_cast<float>(step.attrs.softcap.value_or(0));
-        p.window = step.attrs.window.value_or(0);
-        p.causal = step.attrs.causal;
-        p.fault = builder.faultPlace(rank);
-        return p.rows * p.heads;
-      });
+  constexpr const char *kSymbol = "layline_attention";
+  auto params = [&](const RankView &rank, local::AttentionParams &p) {
+    return fill(builder, rank, step, p);
+  };
+  const Hooks *hooks = builder.run().hooks;
+  if (!hooks || !hooks->attention)
+    return builder.kernel<local::AttentionParams>(kSymbol, params);
+  // Each rank is asked for by itself, and may be declined by itself.
+  for (const RankView &rank : builder.ranks())
+    builder.engine<local::AttentionParams>(
+        rank, kSymbol, attentionByEngine(*hooks, rank, step), params);
 }
 
 void addLatentAttention(ProgramBuilder &builder, const Step &step) {
@@ -140,14 +154,13 @@ void addLatentAttention(ProgramBuilder &builder, const Step &step) {
         Shape nope = rank.shape(step.arg("query_nope"));
         p.nope = rank.numbers(step.arg("query_nope"));
         p.rope = rank.numbers(step.arg("query_rope"));
-        p.latent = rank.cache(step.arg("latent"));
-        p.ropeKey = rank.cache(step.arg("rope_key"));
+        p.latent = rank.pages(step.arg("latent"));
+        p.ropeKey = rank.pages(step.arg("rope_key"));
         p.keyUp = rank.numbers(step.arg("key_up"));
         p.valueUp = rank.numbers(step.arg("value_up"));
         p.output = rank.numbers(step.arg("output"));
         p.positions = rank.integers(step.arg("positions"));
-        p.keyPositions = static_cast<const std::int64_t *>(
-            rank.cache(step.arg("key_positions")).data);
+        p.keyPositions = rank.pages(step.arg("key_positions"));
         if (const Operand *selection = step.find("selection")) {
           p.selection = rank.integers(*selection);
           p.selected = rank.shape(*selection).back();
@@ -171,11 +184,10 @@ void addIndexer(ProgramBuilder &builder, const Step &step) {
       "layline_indexer", [&](const RankView &rank, local::IndexerParams &p) {
         Shape query = rank.shape(step.arg("query"));
         p.query = rank.numbers(step.arg("query"));
-        p.keys = rank.cache(step.arg("keys"));
+        p.keys = rank.pages(step.arg("keys"));
         p.weights = rank.numbers(step.arg("weights"));
         p.positions = rank.integers(step.arg("positions"));
-        p.keyPositions = static_cast<const std::int64_t *>(
-            rank.cache(step.arg("key_positions")).data);
+        p.keyPositions = rank.pages(step.arg("key_positions"));
         p.selection = rank.integers(step.arg("selection"));
         p.scores = rank.numbers(step.arg("scores"));
         p.rows = query[0];

@@ -87,20 +87,22 @@ void addConcatColumns(ProgramBuilder &builder, const Step &step) {
 }
 
 void addCacheAppend(ProgramBuilder &builder, const Step &step) {
-  addMove(builder, [&](const RankView &rank) {
-    const Operand &input = step.arg("input"), &cache = step.arg("cache");
-    Move move;
-    move.isInteger = isInteger(input.dtype);
-    move.sources = {rank.address(input.index)};
-    if (!move.isInteger)
-      move.type = rank.numbers(input).type;
-    move.output = rank.cache(cache);
-    std::int64_t count = elements(rank.shape(input));
-    const CacheRows &rows = rank.caches[cache.index];
-    move.outputItems = rows.capacity * rows.rowElements;
-    move.add(0, count, 0, rank.run->past * rows.rowElements, count);
-    return move;
-  });
+  builder.kernel<local::AppendParams>(
+      "layline_append_rows", [&](const RankView &rank, local::AppendParams &p) {
+        const Operand &input = step.arg("input"), &cache = step.arg("cache");
+        const CacheSlice &slice = rank.caches[cache.index].slice;
+        p.input = reinterpret_cast<const void *>(rank.address(input.index));
+        if (isInteger(input.dtype))
+          p.integerBytes = sizeof(std::int64_t);
+        else
+          p.type = rank.numbers(input).type;
+        p.output = rank.pages(cache);
+        p.first = rank.run->past;
+        p.rows = rank.shape(input)[0];
+        p.items = slice.items;
+        p.itemElements = slice.itemElements;
+        return blocksForElements(p.rows * slice.rowElements());
+      });
 }
 
 } // namespace layline::runtime::cuda

@@ -38,8 +38,8 @@ typedef struct layline_call {
   const char *place; /* in the model: "layer.0.o_proj", "" if it has none */
   int64_t rank;
   /* layline_stream_set; null if none was set. On device cuda the device's own
-   * stream of the step, on the rank's card: work is put into it, and need not be
-   * complete when the callback returns. */
+   * stream of the step, on the rank's card: work is put into it, and need not
+   * be complete when the callback returns. */
   void *stream;
   char *message;
   size_t message_bytes;
@@ -74,8 +74,8 @@ typedef struct layline_gemm_call {
 
 /* Products of `linear` and `experts` steps. May decline. On device cuda of
  * `linear` steps only, a plan with `experts` is refused; pointers are of the
- * rank's card, types F32, F16 or BF16 as the values are kept, the thread is that
- * of layline_run. */
+ * rank's card, types F32, F16 or BF16 as the values are kept, the thread is
+ * that of layline_run. */
 typedef layline_status (*layline_gemm_function)(void *user,
                                                 const layline_gemm_call *gemm);
 layline_status layline_gemm_set(layline_engine *engine,
@@ -105,7 +105,8 @@ typedef struct layline_pages {
 typedef struct layline_attention_call {
   size_t size;
   const layline_call *call;
-  layline_dtype dtype; /* of query, output, rows and sinks: F32 or F64 */
+  layline_dtype dtype; /* of query, output, rows and sinks: F32 or F64 (cuda:
+                          below) */
   int64_t query_rows, key_rows;
   int64_t heads;              /* that this rank has of the query */
   int64_t width, value_width; /* of a head's keys and values */
@@ -122,9 +123,22 @@ typedef struct layline_attention_call {
   int64_t window;    /* 0: none */
   double softcap;    /* 0: none; score = softcap * tanh(score / softcap) */
   const void *sinks; /* [heads]: one more logit each, without value; or null */
+  /* Where key_positions lie: dense ones too, and those that an engine has in
+   * pages of its own. */
+  layline_pages key_position_pages;
 } layline_attention_call;
 
-/* `attention` steps; latent attention stays the runtime's. May decline. */
+/* `attention` steps; latent attention stays the runtime's. May decline.
+ *
+ * On device cuda the thread is that of layline_run, which asks for one rank
+ * after another; the work is put into call->stream. dtype is that of the values
+ * as they are kept, F32, F16 or BF16; a step whose operands are of several
+ * types is refused. Of the rank's card, and as they are until the run has
+ * returned: query, output, keys, values, positions, key_positions, sinks. Of
+ * the host: key_head and value_head, which last until the callback returns.
+ * key_positions is null where the engine has that cache in pages: see
+ * key_position_pages. Rows of the step are in the cache for what is in the
+ * stream. */
 typedef layline_status (*layline_attention_function)(
     void *user, const layline_attention_call *attention);
 layline_status layline_attention_set(layline_engine *engine,
@@ -134,7 +148,8 @@ layline_status layline_attention_set(layline_engine *engine,
 /* --- Memory --------------------------------------------------------------- */
 
 typedef enum layline_memory {
-  LAYLINE_MEMORY_ARENA = 0,   /* activations; of the variants that ran */
+  LAYLINE_MEMORY_ARENA = 0,   /* activations; of the variants that ran, on
+                                 device cuda of all */
   LAYLINE_MEMORY_WEIGHTS = 1, /* slices; ranks with equal ones share them */
   LAYLINE_MEMORY_CACHE = 2    /* rows of caches that have no hooks */
 } layline_memory;
@@ -151,7 +166,15 @@ typedef struct layline_allocator {
                   layline_memory what);
 } layline_allocator;
 
-/* Before a plan is loaded (else LAYLINE_BAD_ARGUMENT): memory goes back to
+/* On device cuda memory is of the rank's card, which the driver must know as
+ * its own (cuMemAlloc, cudaMalloc, pools of them), and the thread is the one
+ * that called the API. Weights and caches are asked for; arenas of ranks on one
+ * card too. Arenas over several cards are not: the cards map one another's by
+ * the driver's cuMemCreate and cuMemMap, which no pointer of another allocator
+ * can be given to. What the device needs beside these (parameters and scratch
+ * memory of kernels, flags) is its own.
+ *
+ * Before a plan is loaded (else LAYLINE_BAD_ARGUMENT): memory goes back to
  * where it came from, at the latest when the engine is destroyed. The struct is
  * copied. Called by one thread at a time. */
 layline_status layline_allocator_set(layline_engine *engine,
@@ -167,7 +190,8 @@ typedef struct layline_cache_request {
   const char *plane; /* "key", "value", "positions", "latent", ... */
   int64_t layer;     /* -1: not of one layer */
   int64_t rank;
-  layline_dtype dtype; /* F32 or F64 as the engine computes; I64 */
+  layline_dtype dtype; /* F32 or F64 as the engine computes, on device cuda
+                          F32, F16 or BF16 as it keeps them; I64 */
   int64_t items; /* KV heads of this rank; 1 for rows without heads; may be
                     0 on a rank without heads */
   int64_t item_elements;
@@ -186,7 +210,13 @@ typedef struct layline_cache_request {
  *
  * append, read: the cache is no memory of this process, or of another format.
  * Dense rows [rows, items, item_elements] are handed over (by the rank's
- * thread, as the step runs) and asked for (before the rows are attended to). */
+ * thread, as the step runs) and asked for (before the rows are attended to).
+ *
+ * On device cuda base and table are memory of the rank's card, and are read and
+ * written by the device's streams: what an engine puts into them before it
+ * calls layline_run must be in streams that it has handed in, or complete. Page
+ * numbers of a table are not checked. append and read are refused: rows are not
+ * handed to the host. */
 typedef struct layline_cache_hooks {
   size_t size;
   void *user;

@@ -4,7 +4,7 @@
 #ifndef LAYLINE_RUNTIME_KERNELS_LOCAL_ATTENTION_CUH
 #define LAYLINE_RUNTIME_KERNELS_LOCAL_ATTENTION_CUH
 
-#include "kernels/local/Numbers.cuh"
+#include "kernels/local/Pages.cuh"
 
 namespace layline::local {
 
@@ -70,8 +70,6 @@ __device__ __forceinline__ void attention(const AttentionParams &p) {
     std::int64_t t = th / p.heads, h = th % p.heads;
     std::int64_t position = device::ld(p.positions + t);
     std::int64_t keyHead = (p.firstHead + h) / p.headsPerKeyHead;
-    std::int64_t keyBegin = (keyHead - p.firstKeyHead) * p.width;
-    std::int64_t valueBegin = (keyHead - p.firstValueHead) * p.valueWidth;
     // The row before is no longer read.
     __syncthreads();
     for (std::int64_t i = threadIdx.x; i < p.width; i += blockDim.x)
@@ -90,10 +88,11 @@ __device__ __forceinline__ void attention(const AttentionParams &p) {
         [&](std::int64_t s) {
           float score = -INFINITY;
           if (isVisible(p.causal, p.window, position,
-                        device::ld(p.keyPositions + s))) {
+                        integerAt(p.keyPositions, s))) {
             score = 0;
+            std::int64_t key = rowAt(p.keys, s, keyHead - p.firstKeyHead);
             for (std::int64_t i = 0; i < p.width; ++i)
-              score += query[i] * load(p.keys, s * p.keyStride + keyBegin + i);
+              score += query[i] * load(p.keys.rows, key + i);
             score *= p.scale;
             if (p.softcap != 0)
               score = p.softcap * tanhf(score / p.softcap);
@@ -101,7 +100,8 @@ __device__ __forceinline__ void attention(const AttentionParams &p) {
           return score;
         },
         [&](std::int64_t s, std::int64_t i) {
-          return load(p.values, s * p.valueStride + valueBegin + i);
+          return load(p.values.rows,
+                      rowAt(p.values, s, keyHead - p.firstValueHead) + i);
         });
     if (!softmax.seesAny && threadIdx.x == 0)
       report(p.fault, Fault::QuerySeesNoKey, t, position);

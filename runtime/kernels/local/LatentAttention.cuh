@@ -57,20 +57,19 @@ latentAttention(const LatentAttentionParams &p) {
     attend(
         p.keyRows, p.latentWidth, softmax, scores, accumulated,
         [&](std::int64_t s) {
-          if (!isVisible(p.causal, 0, position,
-                         device::ld(p.keyPositions + s)) ||
+          if (!isVisible(p.causal, 0, position, integerAt(p.keyPositions, s)) ||
               !isSelected(p, t, s))
             return -INFINITY;
           float score = 0;
+          std::int64_t latent = rowAt(p.latent, s), rope = rowAt(p.ropeKey, s);
           for (std::int64_t i = 0; i < p.latentWidth; ++i)
-            score += query[i] * load(p.latent, s * p.latentWidth + i);
+            score += query[i] * load(p.latent.rows, latent + i);
           for (std::int64_t i = 0; i < p.rotary; ++i)
-            score +=
-                query[p.latentWidth + i] * load(p.ropeKey, s * p.rotary + i);
+            score += query[p.latentWidth + i] * load(p.ropeKey.rows, rope + i);
           return score * p.scale;
         },
         [&](std::int64_t s, std::int64_t i) {
-          return load(p.latent, s * p.latentWidth + i);
+          return load(p.latent.rows, rowAt(p.latent, s) + i);
         });
     if (!softmax.seesAny && threadIdx.x == 0)
       report(p.fault, Fault::QuerySeesNoKey, t, position);
@@ -88,11 +87,12 @@ latentAttention(const LatentAttentionParams &p) {
 __device__ __forceinline__ float
 indexerScore(const IndexerParams &p, std::int64_t row, std::int64_t key) {
   float score = 0;
+  std::int64_t begin = rowAt(p.keys, key);
   for (std::int64_t h = 0; h < p.heads; ++h) {
     std::int64_t query = (row * p.heads + h) * p.width;
     float product = 0;
     for (std::int64_t i = 0; i < p.width; ++i)
-      product += load(p.query, query + i) * load(p.keys, key * p.width + i);
+      product += load(p.query, query + i) * load(p.keys.rows, begin + i);
     score += load(p.weights, row * p.heads + h) * p.scale *
              (product > 0 ? product : 0);
   }
@@ -125,7 +125,7 @@ __device__ __forceinline__ void indexer(const IndexerParams &p) {
     for (std::int64_t tile = 0; tile < p.keyRows; tile += kThreads) {
       std::int64_t s = tile + threadIdx.x;
       bool sees = s < p.keyRows && isVisible(p.causal, 0, position,
-                                             device::ld(p.keyPositions + s));
+                                             integerAt(p.keyPositions, s));
       float score = sees ? indexerScore(p, t, s) : 0.0F;
       if (score != score)
         report(p.fault, Fault::IndexerScoreNotANumber, t, s);

@@ -9,6 +9,7 @@
 #include "kernels/local/LatentAttention.cuh"
 #include "kernels/local/LocalKernels.h"
 #include "kernels/local/Move.cuh"
+#include "kernels/local/Pages.cuh"
 #include "kernels/local/Routing.cuh"
 #include "kernels/local/Rows.cuh"
 

@@ -7,6 +7,7 @@
   X(layline_elementwise, ElementwiseParams, elementwise)                       \
   X(layline_group_barrier, BarrierParams, groupBarrier)                        \
   X(layline_move, MoveParams, move)                                            \
+  X(layline_append_rows, AppendParams, appendRows)                             \
   X(layline_embedding, EmbeddingParams, embedding)                             \
   X(layline_norm, NormParams, norm)                                            \
   X(layline_row_squares, RowSquaresParams, rowSquares)                         \

@@ -106,7 +106,7 @@ struct MoveRun {
 inline constexpr std::int32_t kAllSources = -1;
 
 /// Values seen as [outer, items, inner]: runs of items are copied, or summed
-/// over all sources in their order. Slices, gathers, reductions, caches.
+/// over all sources in their order. Slices, gathers, reductions.
 struct MoveParams {
   const void *const *sources = nullptr; ///< device array
   std::int32_t sourceCount = 1;
@@ -119,6 +119,28 @@ struct MoveParams {
   std::int64_t items = 0; ///< of all runs
   std::int64_t outer = 1, inner = 1;
   std::int64_t outputItems = 0; ///< items of the output's dimension
+};
+
+/// Rows of a cache: item i of row r begins at element
+///   page(r / pageRows) * pageStride + r % pageRows * rowStride + i *
+///   itemStride
+/// with page(j) = table[j], or j without a table (layline/hooks.h). pageRows 0:
+/// all rows are in one page.
+struct Pages {
+  Numbers rows; ///< integers of 8 bytes have no type
+  const std::int32_t *table = nullptr;
+  std::int64_t pageRows = 0;
+  std::int64_t pageStride = 0, rowStride = 0, itemStride = 0;
+};
+
+/// Rows behind those that a cache has.
+struct AppendParams {
+  const void *input = nullptr; ///< [rows, items, itemElements]
+  NumberType type = NumberType::F32;
+  std::int32_t integerBytes = 0; ///< 8: integers, copied; else of `type`
+  Pages output;                  ///< its type may be another one
+  std::int64_t first = 0;        ///< row of the cache
+  std::int64_t rows = 0, items = 1, itemElements = 1;
 };
 
 struct EmbeddingParams {
@@ -180,17 +202,17 @@ struct DequantizeParams {
   std::int64_t groups = 0, width = 0;
 };
 
-/// Keys and values of a rank's KV heads, cached row by row.
+/// Keys and values of a rank's KV heads, which are the items of cached rows.
 struct AttentionParams {
-  Numbers query;  ///< [rows, heads, width]
-  Numbers output; ///< [rows, heads, valueWidth]
-  Numbers keys;   ///< [keyRows, keyStride], head h at h * width
-  Numbers values; ///< [keyRows, valueStride]
-  Numbers sinks;  ///< [heads], or no data
-  const std::int64_t *positions = nullptr;    ///< [rows]
-  const std::int64_t *keyPositions = nullptr; ///< [keyRows]
+  Numbers query;                           ///< [rows, heads, width]
+  Numbers output;                          ///< [rows, heads, valueWidth]
+  Pages keys;                              ///< items of `width`
+  Pages values;                            ///< items of `valueWidth`
+  Numbers sinks;                           ///< [heads], or no data
+  const std::int64_t *positions = nullptr; ///< [rows]
+  Pages keyPositions;                      ///< integers
   std::int64_t rows = 0, heads = 0, width = 0, valueWidth = 0;
-  std::int64_t keyRows = 0, keyStride = 0, valueStride = 0;
+  std::int64_t keyRows = 0;
   std::int64_t headsPerKeyHead = 1; ///< global counts
   std::int64_t firstHead = 0, firstKeyHead = 0, firstValueHead = 0;
   float scale = 1;
@@ -203,17 +225,17 @@ struct AttentionParams {
 inline constexpr std::int64_t kMaxHeadWidth = 1024;
 
 /// Attention of latent rows: head h of key row s is (key_up_h latent_s,
-/// rope_key_s), its value is value_up_h latent_s. Cached rows are dense.
+/// rope_key_s), its value is value_up_h latent_s. Cached rows have one item.
 struct LatentAttentionParams {
   Numbers nope;                            ///< [rows, heads, width]
   Numbers rope;                            ///< [rows, heads, rotary]
-  Numbers latent;                          ///< [keyRows, latentWidth]
-  Numbers ropeKey;                         ///< [keyRows, rotary]
+  Pages latent;                            ///< items of `latentWidth`
+  Pages ropeKey;                           ///< items of `rotary`
   Numbers keyUp;                           ///< [heads, width, latentWidth]
   Numbers valueUp;                         ///< [heads, valueWidth, latentWidth]
   Numbers output;                          ///< [rows, heads, valueWidth]
   const std::int64_t *positions = nullptr; ///< [rows]
-  const std::int64_t *keyPositions = nullptr; ///< [keyRows]
+  Pages keyPositions;                      ///< integers
   /// [rows, selected] key rows, below 0: none; or null: all keys.
   const std::int64_t *selection = nullptr;
   std::int64_t rows = 0, heads = 0, width = 0, rotary = 0, valueWidth = 0;
@@ -226,13 +248,13 @@ struct LatentAttentionParams {
 /// The topK keys of each row with the largest sums over heads of
 /// weight * scale * max(0, query . key).
 struct IndexerParams {
-  Numbers query;                              ///< [rows, heads, width]
-  Numbers keys;                               ///< [keyRows, width]
-  Numbers weights;                            ///< [rows, heads]
-  const std::int64_t *positions = nullptr;    ///< [rows]
-  const std::int64_t *keyPositions = nullptr; ///< [keyRows]
-  std::int64_t *selection = nullptr;          ///< [rows, topK]
-  Numbers scores;                             ///< [rows, topK]
+  Numbers query;                           ///< [rows, heads, width]
+  Pages keys;                              ///< items of `width`, one a row
+  Numbers weights;                         ///< [rows, heads]
+  const std::int64_t *positions = nullptr; ///< [rows]
+  Pages keyPositions;                      ///< integers
+  std::int64_t *selection = nullptr;       ///< [rows, topK]
+  Numbers scores;                          ///< [rows, topK]
   /// [2, rows, topK]: the best so far, and with one more tile of keys. Scores
   /// are compared as they are, not as their type holds them.
   float *bestScores = nullptr;

@@ -1,5 +1,5 @@
 // What goes from one place to another: rows of the embedding, slices, columns,
-// caches, and the collectives of ranks that share a card, where the launches of
+// and the collectives of ranks that share a card, where the launches of
 // one stream are the only order that is needed.
 #ifndef LAYLINE_RUNTIME_KERNELS_LOCAL_MOVE_CUH
 #define LAYLINE_RUNTIME_KERNELS_LOCAL_MOVE_CUH

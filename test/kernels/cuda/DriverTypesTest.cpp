@@ -38,6 +38,8 @@ LAYLINE_SAME(mine::DeviceAttribute::MemSyncDomainCount,
              CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT);
 LAYLINE_SAME(mine::DeviceAttribute::MulticastSupported,
              CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED);
+LAYLINE_SAME(mine::PointerAttribute::DeviceOrdinal,
+             CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 LAYLINE_SAME(mine::FunctionAttribute::LocalBytes,
              CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
 LAYLINE_SAME(mine::FunctionAttribute::Registers, CU_FUNC_ATTRIBUTE_NUM_REGS);

@@ -82,8 +82,8 @@ struct FakeCalls {
     d.deviceCanAccessPeer = [](int *can, Ordinal device, Ordinal peer) {
       LAYLINE_ENTER("cuDeviceCanAccessPeer");
       int island = g.cards_.island;
-      *can = g.cards_.peers &&
-             (island == 0 || device / island == peer / island);
+      *can =
+          g.cards_.peers && (island == 0 || device / island == peer / island);
       return kSuccess;
     };
     d.contextRetain = [](Context *context, Ordinal device) {
@@ -158,6 +158,14 @@ struct FakeCalls {
       LAYLINE_RELEASE("cuMemFree");
       g.dropMemory(reinterpret_cast<std::byte *>(address));
       g.released("memory");
+      return kSuccess;
+    };
+    d.pointerAttribute = [](void *value, PointerAttribute, Address address) {
+      LAYLINE_ENTER("cuPointerGetAttribute");
+      int card = g.cardOf(address);
+      if (card < 0)
+        return kErrorInvalidValue;
+      *static_cast<Ordinal *>(value) = card;
       return kSuccess;
     };
     d.hostAlloc = [](void **memory, std::size_t bytes, unsigned) {

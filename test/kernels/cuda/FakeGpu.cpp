@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace layline::test {
 
@@ -97,7 +98,7 @@ std::byte *FakeGpu::newMemory(int card, std::size_t bytes, bool isSymmetric) {
   auto at = (reinterpret_cast<std::uintptr_t>(owned.get()) + kAlignment - 1) /
             kAlignment * kAlignment;
   auto *memory = reinterpret_cast<std::byte *>(at);
-  memory_[memory] = std::move(owned);
+  memory_[memory] = {std::move(owned), bytes, card};
   if (card >= 0)
     machine_.registerMemory(card, memory, bytes,
                             "memory " + std::to_string(nextHandle_++),
@@ -122,6 +123,15 @@ bool FakeGpu::mapMulticast(Address address, Mapping &mapping) {
     mapping.isAccessible = true;
   }
   return true;
+}
+
+int FakeGpu::cardOf(Address address) const {
+  auto *at = reinterpret_cast<std::byte *>(address);
+  auto behind = memory_.upper_bound(at);
+  if (behind == memory_.begin())
+    return -1;
+  const auto &[begin, of] = *std::prev(behind);
+  return at < begin + of.count ? of.card : -1;
 }
 
 void FakeGpu::dropMemory(std::byte *memory) {

@@ -140,6 +140,8 @@ private:
   /// Puts a multicast range over the parts that are bound to it; false if not
   /// every card has one.
   bool mapMulticast(Address address, Mapping &mapping);
+  /// Whose memory of newMemory() the address is in; -1: nobody's.
+  int cardOf(Address address) const;
 
   /// Into the graph that is being captured, or into the stream.
   void submit(Stream stream, Work work);
@@ -168,7 +170,12 @@ private:
   std::map<std::string, int> live_;
   std::string emulatorError_;
   int currentCard_ = 0;
-  std::map<std::byte *, std::unique_ptr<std::byte[]>> memory_;
+  struct Memory {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t count = 0;
+    int card = -1;
+  };
+  std::map<std::byte *, Memory> memory_;
   std::map<Address, std::size_t> reserved_;
   std::map<Address, Mapping> mapped_;
   std::map<std::uint64_t, AllocationState> allocations_;

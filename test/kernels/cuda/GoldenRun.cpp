@@ -12,7 +12,7 @@ namespace layline::test {
 
 GoldenRun::GoldenRun(const std::string &device, const std::string &plan,
                      const std::string &model, layline_precision precision,
-                     bool taps) {
+                     bool taps, const layline_allocator *allocator) {
   layline_options options;
   layline_options_init(&options);
   options.device = device.c_str();
@@ -23,6 +23,8 @@ GoldenRun::GoldenRun(const std::string &device, const std::string &plan,
   layline_status status = layline_engine_create(&options, &engine);
   engine_.reset(engine);
   check(status);
+  if (allocator)
+    check(layline_allocator_set(engine, allocator));
   std::string folder = std::string(LAYLINE_GOLDEN_DIR "/") + model + "/";
   std::string path = std::string(LAYLINE_PLANS_DIR "/") + plan + "/plan.json";
   std::ifstream file(path);

@@ -4,6 +4,7 @@
 
 #include "TestEngine.h"
 #include "Uses.h"
+#include "layline/hooks.h"
 #include "layline/runtime.h"
 #include "layline/safetensors.h"
 
@@ -17,11 +18,12 @@ namespace layline::test {
 class GoldenRun {
 public:
   /// `plan`: folder under test/plans; `model`: folder under test/golden.
-  /// Throws std::runtime_error with the engine's text.
+  /// `allocator`: set before the plan is loaded; null: none. Throws
+  /// std::runtime_error with the engine's text.
   GoldenRun(const std::string &device, const std::string &plan,
             const std::string &model,
             layline_precision precision = LAYLINE_PRECISION_F32,
-            bool taps = false);
+            bool taps = false, const layline_allocator *allocator = nullptr);
 
   /// Tokens [begin, begin + count) of the recorded ones, behind the past.
   void run(std::int64_t begin, std::int64_t count);

@@ -70,6 +70,17 @@ Rows read(const local::Numbers &numbers, std::int64_t count) {
   return read(static_cast<const float *>(numbers.data), count);
 }
 
+/// Rows one behind another, of one item.
+local::Pages dense(const local::Numbers &rows, std::int64_t width) {
+  local::Pages pages;
+  pages.rows = rows;
+  pages.rowStride = pages.itemStride = width;
+  return pages;
+}
+local::Pages dense(std::int64_t *rows) {
+  return dense({rows, local::NumberType::F32}, 1);
+}
+
 /// One feature, one head of weight 1: a key's score is max(0, itself).
 struct Chosen {
   Integers keys;
@@ -82,10 +93,10 @@ Chosen choose(Launches &launches, const Rows &keys, std::int64_t topK,
   std::iota(keyPositions.begin(), keyPositions.end(), 0);
   local::IndexerParams p;
   p.query = launches.numbers(Rows(positions.size(), 1));
-  p.keys = launches.numbers(keys);
+  p.keys = dense(launches.numbers(keys), 1);
   p.weights = launches.numbers(Rows(positions.size(), weight));
   p.positions = launches.upload(positions);
-  p.keyPositions = launches.upload(keyPositions);
+  p.keyPositions = dense(launches.upload(keyPositions));
   p.selection = launches.make<std::int64_t>(rows * topK);
   p.scores = launches.numbers(Rows(static_cast<std::size_t>(rows * topK)));
   p.bestScores = launches.make<float>(2 * rows * topK);
@@ -207,13 +218,13 @@ TEST_CASE("latent attention sees the keys that a selection names, each once",
   local::LatentAttentionParams p;
   p.nope = launches.numbers({0});
   p.rope = launches.numbers({0});
-  p.latent = launches.numbers(latent);
-  p.ropeKey = launches.numbers(Rows(kKeys));
+  p.latent = dense(launches.numbers(latent), 2);
+  p.ropeKey = dense(launches.numbers(Rows(kKeys)), 1);
   p.keyUp = launches.numbers({1, 1});
   p.valueUp = launches.numbers({1, 0});
   p.output = launches.numbers({0});
   p.positions = launches.upload(Integers{190});
-  p.keyPositions = launches.upload(keyPositions);
+  p.keyPositions = dense(launches.upload(keyPositions));
   p.rows = p.heads = p.width = p.rotary = p.valueWidth = 1;
   p.latentWidth = 2;
   p.keyRows = kKeys;

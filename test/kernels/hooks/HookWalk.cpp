@@ -85,6 +85,7 @@ private:
 
 /// What callbacks saw.
 struct Seen {
+  const WalkedDevice *device = nullptr; ///< of an allocator
   std::atomic<int> calls{0};
   std::atomic<bool> hasStream{false};
   void *stream = nullptr;
@@ -114,14 +115,21 @@ layline_status attention(void *user, const layline_attention_call *) {
 }
 void *allocate(void *user, std::size_t bytes, std::size_t alignment,
                std::int64_t, layline_memory) {
-  ++static_cast<Seen *>(user)->calls;
+  auto &seen = *static_cast<Seen *>(user);
+  ++seen.calls;
+  if (seen.device->allocate)
+    return seen.device->allocate(bytes, alignment);
   std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
   void *memory = std::aligned_alloc(alignment, std::max(whole, alignment));
   std::fill_n(static_cast<char *>(memory), bytes, 0);
   return memory;
 }
-void release(void *, void *memory, std::size_t, std::int64_t, layline_memory) {
-  std::free(memory);
+void release(void *user, void *memory, std::size_t, std::int64_t,
+             layline_memory) {
+  if (auto &seen = *static_cast<Seen *>(user); seen.device->release)
+    seen.device->release(memory);
+  else
+    std::free(memory);
 }
 /// A cache's functions fail the run: that they were asked is all that is
 /// wanted.
@@ -233,6 +241,7 @@ private:
 
   void runAllocated(const layline_options &options, Seen &seen,
                     bool asProducts = false) const {
+    seen.device = &device_;
     Engine engine(options);
     layline_allocator allocator = {sizeof allocator, &seen, allocate, release};
     engine.check(layline_allocator_set(engine.get(), &allocator));

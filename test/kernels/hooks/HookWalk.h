@@ -3,6 +3,7 @@
 #ifndef LAYLINE_TEST_KERNELS_HOOKS_HOOKWALK_H
 #define LAYLINE_TEST_KERNELS_HOOKS_HOOKWALK_H
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
@@ -19,6 +20,10 @@ struct WalkedDevice {
   std::function<bool(const std::function<void(bool)> &run)> poisons;
   /// `run(seconds)` runs a plan with that timeout: do ranks wait so long?
   std::function<bool(const std::function<void(double)> &run)> waits;
+  /// Memory of the device, at a multiple of `alignment`, and back; null: of the
+  /// host.
+  std::function<void *(std::size_t bytes, std::size_t alignment)> allocate;
+  std::function<void(void *memory)> release;
 };
 
 /// By option ("options.taps") or function ("layline_gemm_set"; with its kind,

@@ -23,13 +23,13 @@ std::string itemOf(const std::string &walked) {
 
 TEST_CASE("the walk has every option and hook of the headers", "[hooks]") {
   std::map<std::string, bool> walked = kElsewhere;
-  for (const auto &[item, outcome] : walkHooks({"cpu", {}, {}, {}}))
+  for (const auto &[item, outcome] : walkHooks({"cpu", {}, {}, {}, {}, {}}))
     walked[itemOf(item)] = true;
   CHECK(walked == hooksOfHeaders());
 }
 
 TEST_CASE("device cpu does all that an engine may ask", "[hooks]") {
-  for (const auto &[item, outcome] : walkHooks({"cpu", {}, {}, {}})) {
+  for (const auto &[item, outcome] : walkHooks({"cpu", {}, {}, {}, {}, {}})) {
     CAPTURE(item);
     CHECK(outcome == "done");
   }
@@ -37,7 +37,7 @@ TEST_CASE("device cpu does all that an engine may ask", "[hooks]") {
 
 TEST_CASE("device simt does, or refuses with the reason", "[hooks]") {
   REQUIRE(layline_simt_enable("plain", nullptr) == LAYLINE_OK);
-  for (const auto &[item, outcome] : walkHooks({"simt", {}, {}, {}})) {
+  for (const auto &[item, outcome] : walkHooks({"simt", {}, {}, {}, {}, {}})) {
     CAPTURE(item);
     if (item == "options.precision")
       CHECK(outcome == "device 'simt' runs kernels of f32 and bf16, found "
