@@ -56,6 +56,9 @@ private:
     bool usesNccl = false;
     /// Whether the engine has a function for attention.
     bool asksAttention = false;
+    /// Which caches are the engine's: CudaDevice::hookChanges_ when it was
+    /// made.
+    std::int64_t hookChanges = 0;
   };
 
   /// An input's way from the parameters to where other cards reach it.
@@ -131,6 +134,7 @@ private:
   std::deque<DeviceMemory> ownArenas_; ///< in their place; [arena, rank]
   SharedInputs sharedInputs_;
   std::vector<InputCopy> inputCopies_; ///< of this run
+  std::int64_t hookChanges_ = 0;       ///< calls of useCacheHooks()
   std::vector<DeviceMemory> tables_;   ///< by card
   std::vector<DeviceMemory> faults_;   ///< by card
   std::vector<CardStreams> streams_;   ///< by card

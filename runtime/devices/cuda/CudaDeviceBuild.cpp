@@ -28,7 +28,7 @@ CudaDevice::Program &CudaDevice::programFor(const RunRequest &request) {
   bool asksAttention = options_.hooks && options_.hooks->attention;
   for (auto it = programs_.begin(); it != programs_.end(); ++it)
     if (it->variant == request.variant && it->tokens == request.tokens &&
-        it->asksAttention == asksAttention) {
+        it->asksAttention == asksAttention && it->hookChanges == hookChanges_) {
       programs_.splice(programs_.begin(), programs_, it);
       return programs_.front();
     }
@@ -39,6 +39,7 @@ CudaDevice::Program &CudaDevice::programFor(const RunRequest &request) {
   program.variant = request.variant;
   program.tokens = request.tokens;
   program.asksAttention = asksAttention;
+  program.hookChanges = hookChanges_;
   program.memory.resize(cards_.size());
   program.graphs.resize(cards_.size());
   try {

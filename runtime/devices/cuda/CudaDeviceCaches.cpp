@@ -111,6 +111,7 @@ void CudaDevice::useCacheHooks(int index) {
     fail(LAYLINE_REFUSED_FEATURE, "cache '", cache.id, "': rows are kept in ",
          numberName(types_.of(cache.dtype)),
          "; pages of an engine's have 16 or 32 bits an element");
+  ++hookChanges_;
   for (RankView &rank : ranks_) {
     CacheRows &of = rank.caches[static_cast<std::size_t>(index)];
     of.hooks = hooks;

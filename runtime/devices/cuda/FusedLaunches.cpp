@@ -46,15 +46,11 @@ FusedLaunches::FusedLaunches(const Plan &plan, const DeviceOptions &options,
   };
 }
 
-/// Null: none on that card, or of a family that is not launched here.
+/// Null: none on that card.
 KernelFunction FusedLaunches::find(const kernels::Variant &variant,
                                    std::size_t card) const {
   std::string error;
-  // Pages are an engine's: rows of the device's own caches are moved.
-  bool isLaunched = variant.family != kernels::Family::PackPages &&
-                    variant.family != kernels::Family::ScatterPages;
-  const kernels::FusedKernel *kernel =
-      isLaunched ? kernels::findFusedKernel(variant, error) : nullptr;
+  const kernels::FusedKernel *kernel = kernels::findFusedKernel(variant, error);
   return kernel ? cards_[card]->find(kernel->symbol) : nullptr;
 }
 

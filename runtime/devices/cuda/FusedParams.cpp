@@ -4,6 +4,8 @@
 #include "kernels/plan/LaunchParams.h"
 #include "plan/Error.h"
 
+#include <limits>
+
 namespace layline::runtime::cuda {
 namespace {
 
@@ -64,20 +66,15 @@ public:
   }
 
   void add() {
+    const kernels::Family family = first_.variant.family;
+    if (family == kernels::Family::RowCollective)
+      return addRows();
     if constexpr (P == 1)
-      return first_.variant.family == kernels::Family::Rope ? addRope()
-                                                            : addRows();
+      return family == kernels::Family::Rope ? addRope() : addScatter();
     else
-      switch (first_.variant.family) {
-      case kernels::Family::OneShot:
-        return addOneShot();
-      case kernels::Family::Broadcast:
-        return addBroadcast();
-      case kernels::Family::GatherRows:
-        return addGather();
-      default:
-        return addRows();
-      }
+      return family == kernels::Family::OneShot     ? addOneShot()
+             : family == kernels::Family::Broadcast ? addBroadcast()
+                                                    : addGather();
   }
 
 private:
@@ -182,6 +179,29 @@ private:
           at.halfTurns = rotations.halfTurns;
           return ropeParamsOf(its, at, rotations.attentionFactor,
                               workspaceOf(rank));
+        });
+  }
+
+  void addScatter() {
+    addOf<kernels::PagedRowsParams>(
+        [this](const RankView &rank, const LaunchPlan &its, std::int64_t) {
+          const Operand &cache = its.step->arg("cache");
+          const CacheRows &rows =
+              rank.caches[static_cast<std::size_t>(cache.index)];
+          kernels::PagedRowsParams params{};
+          params.pools =
+              step_.builder.table<void *>(card_, {rank.pages(cache).rows.data});
+          params.pages = step_.builder.table<std::int32_t>(card_, {0});
+          params.pageTokens = std::numeric_limits<std::int32_t>::max();
+          params.rowBytes = rows.slice.rowElements() * rows.elementBytes;
+          params.tokenStride = params.rowBytes;
+          params.firstToken = rank.run->past;
+          params.tokens = its.problem.tokens;
+          params.planes = 1;
+          params.packed = valueOf(rank, its.step->arg("input"));
+          params.chunkTokens = 1;
+          params.watch = watchOf(rank);
+          return params;
         });
   }
 

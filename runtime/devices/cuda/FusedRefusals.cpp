@@ -134,6 +134,26 @@ std::string whyNotMixed(const RankView &rank, const LaunchPlan &planned) {
   return "";
 }
 
+/// Pages are the engine's to lay out, in every run anew, where a launch is made
+/// for many: rows of the device's own caches are scattered, as of one page.
+std::string whyNotScattered(const RankView &rank, const LaunchPlan &planned) {
+  const Operand &input = planned.step->arg("input"),
+                &cache = planned.step->arg("cache");
+  const CacheRows &rows = rank.caches[static_cast<std::size_t>(cache.index)];
+  if (rows.hooks)
+    return "its rows are in pages of the engine's";
+  const std::int64_t bytes = rows.slice.rowElements() * rows.elementBytes;
+  if (bytes % static_cast<std::int64_t>(kAlignment) != 0)
+    return concat("rows of ", bytes, " bytes, kernels move multiples of ",
+                  kAlignment);
+  if (!isInteger(input.dtype))
+    if (std::string why =
+            whyNotTaken(rank.numbers(input), rank.pages(cache).rows.type);
+        !why.empty())
+      return why;
+  return whyNotMoved(rank, input, planned.problem.tokens * bytes);
+}
+
 } // namespace
 
 /// Why a kernel that there is is not launched, or "".
@@ -152,6 +172,8 @@ std::string FusedLaunches::refusal(const RankView &rank,
     return whyNotRotated(rank, planned);
   case kernels::Family::Broadcast:
     return whyNotBroadcast(rank, planned);
+  case kernels::Family::ScatterPages:
+    return whyNotScattered(rank, planned);
   case kernels::Family::MergeExperts:
     return whyNotMixed(rank, planned);
   case kernels::Family::GatherRows:

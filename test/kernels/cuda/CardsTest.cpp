@@ -49,9 +49,7 @@ TEST_CASE("golden models over several cards", "[golden]") {
     // memory domain.
     std::size_t meetings = 0;
     for (const SeenLaunch &launch : gpu.launches()) {
-      bool isMeeting = launch.kernel == "layline_group_barrier" ||
-                       (launch.kernel.rfind("layline_fused_", 0) == 0 &&
-                        launch.kernel.find("_x1_") == std::string::npos);
+      bool isMeeting = waitsForRanks(launch.kernel);
       meetings += isMeeting;
       CHECK(launch.cooperative == isMeeting);
       CHECK(launch.remoteDomain == isMeeting);

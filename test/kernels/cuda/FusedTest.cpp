@@ -59,8 +59,7 @@ TEST_CASE("a plan's boundaries are launched as kernels, on cards alike",
   }
   std::size_t fused = 0;
   for (const SeenLaunch &launch : gpu.launches())
-    if (isFused(launch.kernel) &&
-        launch.kernel.find("_x1_") == std::string::npos) {
+    if (isFused(launch.kernel) && waitsForRanks(launch.kernel)) {
       ++fused;
       CHECK(launch.cooperative);
       CHECK(launch.remoteDomain);

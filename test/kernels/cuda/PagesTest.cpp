@@ -166,6 +166,32 @@ TEST_CASE("a paged cache on cards gives the bits of the device's own",
   CHECK(gpu.liveCount() == 0);
 }
 
+TEST_CASE("pages that are set between runs are used from then on, and no "
+          "longer than they are set",
+          "[hooks]") {
+  FakeGpu gpu(cards(2));
+  CardPages pages(2, 4, 4, false);
+  GoldenRun own("cuda", "v1.0/llama-tp4", "llama"),
+      both("cuda", "v1.0/llama-tp4", "llama");
+  layline_cache_hooks hooks = pages.hooks();
+  own.run(0, 6);
+  for (bool arePaged : {false, true, false}) {
+    CAPTURE(arePaged);
+    both.check(layline_cache_hooks_set(both.get(), nullptr,
+                                       arePaged ? &hooks : nullptr));
+    std::int64_t asked = pages.asked;
+    both.run(0, 6);
+    CHECK(both.logits() == own.logits());
+    CHECK((pages.asked > asked) == arePaged);
+    // Rows are scattered where the device lays them out.
+    CHECK(usesWith(both.uses(), "cache_append: scatter_pages") ==
+          (arePaged ? 0 : 1));
+    CHECK(usesWith(both.uses(), "(its rows are in pages of the engine's)") ==
+          (arePaged ? 1 : 0));
+  }
+  CHECK(gpu.emulatorError().empty());
+}
+
 TEST_CASE("in bf16 pages are of bf16", "[hooks]") {
   FakeGpu gpu(cards(1));
   CardPages pages(1, 4, 4, true);

@@ -1,6 +1,7 @@
 // Rows in FP8 with their scales, by the kernels of the catalogue on device
 // cuda.
 #include "FakeGpu.h"
+#include "GoldenRun.h"
 #include "KernelBench.h"
 #include "Uses.h"
 
@@ -232,5 +233,39 @@ TEST_CASE("a rank quantizes its own rows", "[fused]") {
   CHECK(usesWith(usesOf(cuda.get()),
                  std::string("quantize: row_collective bf16 x1 own->own fp8:") +
                      (group ? "group" : "row")) == 1);
+  CHECK(gpu.emulatorError().empty());
+}
+
+TEST_CASE("a golden model whose rows are sent in FP8", "[golden]") {
+  // Of three ranks cards have no kernel that gathers FP8: other pieces.
+  auto [count, ranks, name] =
+      GENERATE(std::tuple(1, 4, "quantized/qwen3_moe-tp4-fp8"),
+               std::tuple(2, 4, "quantized/qwen3_moe-tp4-fp8"),
+               std::tuple(4, 4, "quantized/qwen3_moe-tp4-fp8"),
+               std::tuple(3, 3, "quantized/qwen3_moe-tp3-fp8-group16"));
+  CAPTURE(count, name);
+  FakeCards fake;
+  fake.count = count;
+  FakeGpu gpu(fake);
+  GoldenRun cuda("cuda", name, "qwen3_moe", LAYLINE_PRECISION_BF16),
+      cpu("cpu", name, "qwen3_moe", LAYLINE_PRECISION_BF16);
+  for (auto [begin, tokens] : {std::pair(0, 6), std::pair(6, 1)}) {
+    cuda.run(begin, tokens);
+    cpu.run(begin, tokens);
+    CHECK(error(cuda.logits(), cpu.logits()) < 0.03);
+  }
+  std::vector<std::string> uses = cuda.uses();
+  INFO(Catch::Detail::stringify(uses));
+  const int hasFP8 = ranks == 4 ? 1 : 0;
+  CHECK(usesWith(uses, "+norm+quantize+dequantize+all_gather: row_collective "
+                       "bf16 x4 owed->everyone rms fp8:row") == 2 * hasFP8);
+  // Where the rows that are quantized leave the step.
+  const std::string size = std::to_string(ranks);
+  CHECK(usesWith(uses, "reduce_scatter+add+norm: row_collective bf16 x" + size +
+                           " owed->own rms") == 1);
+  CHECK(usesWith(uses, "quantize+dequantize+all_gather: row_collective bf16 x4 "
+                       "own->everyone fp8:row") == hasFP8);
+  CHECK(usesWith(uses, "quantize+dequantize: row_collective bf16 x1 own->own "
+                       "fp8:group") == 1 - hasFP8);
   CHECK(gpu.emulatorError().empty());
 }

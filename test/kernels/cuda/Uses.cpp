@@ -1,4 +1,5 @@
 #include "Uses.h"
+#include "kernels/FusedKernels.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,14 @@ std::vector<std::string> usesOf(layline_engine *engine) {
                    (reason.empty() ? "" : " (" + reason + ")"));
   }
   return uses;
+}
+
+bool waitsForRanks(const std::string &symbol) {
+  const auto &fused = kernels::fusedKernels();
+  return symbol == "layline_group_barrier" ||
+         std::any_of(fused.begin(), fused.end(), [&](const auto &kernel) {
+           return kernel.symbol == symbol && kernel.variant.waits();
+         });
 }
 
 std::map<std::string, int> stepsBy(layline_engine *engine) {

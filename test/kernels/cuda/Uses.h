@@ -19,6 +19,9 @@ std::vector<std::string> usesOf(layline_engine *engine);
 std::ptrdiff_t usesWith(const std::vector<std::string> &uses,
                         const std::string &text);
 
+/// Whether blocks of a kernel, by its symbol, wait for those of other ranks.
+bool waitsForRanks(const std::string &symbol);
+
 /// Steps by kernel, or by the reason why they have none.
 std::map<std::string, int> stepsBy(layline_engine *engine);
 
