@@ -36,6 +36,11 @@
   X(T, P, Owed, Everyone, Rms, None, Group)                                    \
   X(T, P, Own, Everyone, None, None, Row)                                      \
   X(T, P, Own, Everyone, None, None, Group)
+#define LAYLINE_FUSED_FP8_SWITCH(X, T, P)                                      \
+  X(T, P, OwedMulticast, EveryoneMulticast, Rms, None, Row)                    \
+  X(T, P, OwedMulticast, EveryoneMulticast, Rms, None, Group)                  \
+  X(T, P, Own, EveryoneMulticast, None, None, Row)                             \
+  X(T, P, Own, EveryoneMulticast, None, None, Group)
 
 /// The same of one rank.
 #define LAYLINE_FUSED_LOCAL(X, T)                                              \
@@ -80,6 +85,7 @@
 #define LAYLINE_FUSED_OF_LARGE_GROUPS(ROWS, ONE_SHOT)                          \
   LAYLINE_FUSED_LARGE_GROUPS(LAYLINE_FUSED_SWITCH, ROWS, BF16)                 \
   LAYLINE_FUSED_LARGE_GROUPS(LAYLINE_FUSED_FP8, ROWS, BF16)                    \
+  LAYLINE_FUSED_LARGE_GROUPS(LAYLINE_FUSED_FP8_SWITCH, ROWS, BF16)             \
   LAYLINE_FUSED_LARGE_GROUPS(LAYLINE_FUSED_FP8_ONE_SHOT, ONE_SHOT, BF16)
 #define LAYLINE_FUSED_OF_F32(ROWS, ONE_SHOT)                                   \
   LAYLINE_FUSED_GROUPS(LAYLINE_FUSED_ALL_REDUCE, ROWS, F32)                    \

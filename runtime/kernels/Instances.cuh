@@ -106,8 +106,10 @@ template <typename T, int P> void addGroup(KernelList &list) {
 
 /// Rows in FP8: of models in bf16.
 template <typename T, int P> void addQuantizedGroup(KernelList &list) {
-  constexpr auto own = Input::Own, owed = Input::Owed;
-  constexpr auto stay = Output::Own, all = Output::Everyone;
+  constexpr auto own = Input::Own, owed = Input::Owed,
+                 fromSwitch = Input::OwedMulticast;
+  constexpr auto stay = Output::Own, all = Output::Everyone,
+                 bySwitch = Output::EveryoneMulticast;
   addRows<T, P, owed, all, RmsThen<ScaleKind::Tensor>>(list);
   addRows<T, P, owed, all, RmsThen<ScaleKind::Row>>(list);
   addRows<T, P, owed, all, RmsThen<ScaleKind::Group>>(list);
@@ -117,6 +119,10 @@ template <typename T, int P> void addQuantizedGroup(KernelList &list) {
   addRows<T, P, own, all, Quantized<ScaleKind::Group>>(list);
   addRows<T, P, own, all, RmsThen<ScaleKind::Row>>(list);
   addRows<T, P, own, all, RmsThen<ScaleKind::Group>>(list);
+  addRows<T, P, fromSwitch, bySwitch, RmsThen<ScaleKind::Row>>(list);
+  addRows<T, P, fromSwitch, bySwitch, RmsThen<ScaleKind::Group>>(list);
+  addRows<T, P, own, bySwitch, Quantized<ScaleKind::Row>>(list);
+  addRows<T, P, own, bySwitch, Quantized<ScaleKind::Group>>(list);
   addOneShot<T, P, RmsThen<ScaleKind::Tensor>>(list);
   addOneShot<T, P, RmsThen<ScaleKind::Row>>(list);
   addOneShot<T, P, RmsThen<ScaleKind::Group>>(list);

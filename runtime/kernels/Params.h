@@ -140,7 +140,10 @@ template <int P> struct RowOutputs {
   void *values[P];
   std::uint8_t *payload[P]; ///< FP8, [.., H]
   float *scales[P];         ///< [.., 1 or H / groupSize]
-  void *multicastValues;    ///< with Output::EveryoneMulticast, in place of all
+  /// With Output::EveryoneMulticast, in place of all.
+  void *multicastValues;
+  std::uint8_t *multicastPayload;
+  float *multicastScales;
 };
 
 /// row_collective: reduce_scatter, row-wise work and all_gather, or a part of

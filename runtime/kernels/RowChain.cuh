@@ -7,6 +7,8 @@
 #include "Norm.cuh"
 #include "Quantize.cuh"
 
+#include <type_traits>
+
 namespace layline::kernels {
 
 /// The parts of the work that are known at compile time.
@@ -30,7 +32,8 @@ public:
         columns(scaleColumns) {}
 
   __device__ __forceinline__ bool wants_values() const {
-    return kOutput == Output::EveryoneMulticast || out.values[rank];
+    return kOutput == Output::EveryoneMulticast ? out.multicastValues
+                                                : out.values[rank];
   }
 
   __device__ __forceinline__ void values(int vector, const Vec16 &v) const {
@@ -45,20 +48,26 @@ public:
 
   __device__ __forceinline__ void payload(int vector,
                                           std::uint64_t bytes) const {
+    // A byte for each element of a vector.
+    using Word =
+        std::conditional_t<kWidth<T> == 8, std::uint64_t, std::uint32_t>;
     std::int64_t at = Protocol::offset(index, width) + vector * kWidth<T>;
-    to_all(out.payload, [&](std::uint8_t *rows) {
-      if constexpr (kWidth<T> == 8)
-        st(reinterpret_cast<std::uint64_t *>(rows + at), bytes);
-      else
-        st(reinterpret_cast<std::uint32_t *>(rows + at),
-           static_cast<std::uint32_t>(bytes));
-    });
+    if constexpr (kOutput == Output::EveryoneMulticast)
+      mm_st(reinterpret_cast<Word *>(out.multicastPayload + at),
+            static_cast<Word>(bytes));
+    else
+      to_all(out.payload, [&](std::uint8_t *rows) {
+        st(reinterpret_cast<Word *>(rows + at), static_cast<Word>(bytes));
+      });
   }
 
   __device__ __forceinline__ void scale(int group, float value) const {
-    to_all(out.scales, [&](float *scales) {
-      st(scales + Protocol::offset(index, columns) + group, value);
-    });
+    std::int64_t at = Protocol::offset(index, columns) + group;
+    if constexpr (kOutput == Output::EveryoneMulticast)
+      mm_st(reinterpret_cast<std::uint32_t *>(out.multicastScales + at),
+            float_bits(value));
+    else
+      to_all(out.scales, [&](float *scales) { st(scales + at, value); });
   }
 
 private:

@@ -198,18 +198,23 @@ void MachineState::readWords(const Buffer &buffer, void *to, const void *from) {
 }
 
 void MachineState::writeWords(const Buffer &buffer, void *to, const void *value,
-                              AccessKind kind) {
-  noteAccess(buffer, to, 16, kind);
+                              AccessKind kind, unsigned bytes) {
+  noteAccess(buffer, to, bytes, kind);
   if (options.raceCheck &&
       (!current->clock.fencedForPeers.isEmpty() ||
        locations.count(reinterpret_cast<std::uintptr_t>(to)) != 0))
     publishAt(to, Order::Relaxed, Scope::Sys, kind == AccessKind::StrongUpdate);
   // An update happens in memory, whatever stores the block still holds.
   if (kind == AccessKind::StrongUpdate) {
-    storeBytes(*this, to, value, 16);
+    storeBytes(*this, to, value, bytes);
     return;
   }
-  for (int word = 0; word < 4; ++word)
+  // A scalar is one access, a vector several.
+  if (bytes <= 8) {
+    write(to, value, bytes);
+    return;
+  }
+  for (unsigned word = 0; word < bytes / 4; ++word)
     write(static_cast<char *>(to) + 4 * word,
           static_cast<const char *>(value) + 4 * word, 4);
 }

@@ -69,7 +69,8 @@ void fence(Scope scope);
 /// Adds 16 bytes of numbers over the replicas in float32 and rounds once.
 void multicastLoadReduce(void *to, const void *from, Element element);
 void multicastReduce(void *to, const void *value, Element element);
-void multicastStore(void *to, const void *value);
+/// 4, 8 or 16 bytes, the last as four words.
+void multicastStore(void *to, const void *value, unsigned bytes);
 void multicastStoreFlag(std::uint32_t *flag, std::uint32_t value, Order order);
 void multicastAddFlag(std::uint32_t *flag, std::uint32_t value, Order order);
 

@@ -286,7 +286,7 @@ struct MachineState {
   /// 16 bytes of a rank's buffer as four relaxed accesses.
   void readWords(const Buffer &buffer, void *to, const void *from);
   void writeWords(const Buffer &buffer, void *to, const void *value,
-                  AccessKind kind);
+                  AccessKind kind, unsigned bytes = 16);
   void writeFlag(const Buffer &buffer, std::uint32_t *flag, std::uint32_t value,
                  Order order, Scope scope);
   std::uint32_t changeFlag(const Buffer &buffer, std::uint32_t *flag,

@@ -89,14 +89,14 @@ void multicastReduce(void *to, const void *value, Element element) {
   }
 }
 
-void multicastStore(void *to, const void *value) {
+void multicastStore(void *to, const void *value, unsigned bytes) {
   MachineState &state = *machine;
   state.mayYield();
-  const Buffer &range = state.checkMulticast(to, 16, "multimem.st");
-  state.current->block->grid->counters->multicastWriteBytes += 16;
+  const Buffer &range = state.checkMulticast(to, bytes, "multimem.st");
+  state.current->block->grid->counters->multicastWriteBytes += bytes;
   for (char *replica : replicasAt(range, to))
-    state.writeWords(*state.memory.find(replica, 16), replica, value,
-                     AccessKind::StrongStore);
+    state.writeWords(*state.memory.find(replica, bytes), replica, value,
+                     AccessKind::StrongStore, bytes);
 }
 
 void multicastStoreFlag(std::uint32_t *flag, std::uint32_t value, Order order) {

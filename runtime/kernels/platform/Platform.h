@@ -25,7 +25,8 @@
 //                                ld_volatile_v4
 //   1, 2, 4, 8 bytes             ld, st: plain
 //   multicast addresses          mm_ld_reduce<T>, T in {bf16, f16, float}
-//                                mm_st_v4, mm_st_release_sys
+//                                mm_st_v4, mm_st: 4 and 8 bytes; relaxed
+//                                mm_st_release_sys
 //                                mm_red_add_v4<T>
 //                                mm_red_add_{relaxed,release}_sys: u32
 //   programmatic launches        griddep_wait, griddep_launch_dependents

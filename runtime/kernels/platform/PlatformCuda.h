@@ -226,6 +226,17 @@ __device__ __forceinline__ void mm_st_v4(void *to, Vec16 v) {
                "f"(__uint_as_float(v.z)), "f"(__uint_as_float(v.w))
                : "memory");
 }
+/// The same of 4 and of 8 bytes.
+__device__ __forceinline__ void mm_st(std::uint32_t *to, std::uint32_t value) {
+  asm volatile("multimem.st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to),
+               "r"(value)
+               : "memory");
+}
+__device__ __forceinline__ void mm_st(std::uint64_t *to, std::uint64_t value) {
+  asm volatile("multimem.st.relaxed.sys.global.u64 [%0], %1;" ::"l"(to),
+               "l"(value)
+               : "memory");
+}
 __device__ __forceinline__ void mm_st_release_sys(std::uint32_t *flag,
                                                   std::uint32_t value) {
   asm volatile("multimem.st.release.sys.global.u32 [%0], %1;" ::"l"(flag),

@@ -211,7 +211,13 @@ template <typename T> inline void mm_red_add_v4(void *to, Vec16 value) {
   simt::multicastReduce(to, &value, elementOf<T>());
 }
 inline void mm_st_v4(void *to, Vec16 value) {
-  simt::multicastStore(to, &value);
+  simt::multicastStore(to, &value, sizeof value);
+}
+inline void mm_st(std::uint32_t *to, std::uint32_t value) {
+  simt::multicastStore(to, &value, sizeof value);
+}
+inline void mm_st(std::uint64_t *to, std::uint64_t value) {
+  simt::multicastStore(to, &value, sizeof value);
 }
 inline void mm_st_release_sys(std::uint32_t *flag, std::uint32_t value) {
   simt::multicastStoreFlag(flag, value, simt::Order::Release);

@@ -34,9 +34,14 @@ RULES = [
     Rule(ROWS + r"x\d_(Own|Owed)_", required=["vector load"],
          absent=["switch sum"]),
     Rule(ROWS + r"x\d_\w+?_(Own|Everyone)_", required=["vector store"],
-         absent=["switch store"]),
+         absent=["any switch store"]),
     Rule(ROWS + r"x\d_OwedMulticast_", required=["switch sum"]),
     Rule(ROWS + r"x\d_\w+?_EveryoneMulticast_", required=["switch store"]),
+    # FP8 of eight numbers, and their scales.
+    Rule(ROWS + r"x\d_\w+?_EveryoneMulticast_\w+_(Row|Group)$",
+         required=["switch store of 8 bytes", "switch store of 4 bytes"]),
+    Rule(ROWS + r"x\d_\w+?_EveryoneMulticast_\w+_None$",
+         absent=["switch store of 8 bytes", "switch store of 4 bytes"]),
     # Words of mailboxes are their own flags.
     Rule(r"^layline_fused_one_shot_",
          required=["relaxed vector load", "relaxed vector store",
@@ -79,6 +84,7 @@ CONTROLS = {
     "control_plain_mailbox": ("ptx", r"no relaxed vector load"),
     "control_gpu_fence": ("ptx", r"no system fence"),
     "control_own_sum": ("ptx", r"no switch sum"),
+    "control_own_payload": ("ptx", r"no switch store of 8 bytes"),
     "control_registers": ("resources", r"registers; at most 24 are"),
 }
 CONTROL_RULES = [
@@ -89,6 +95,8 @@ CONTROL_RULES = [
     Rule(r"^control_gpu_fence$",
          required=["relaxed vector load", "system fence"]),
     Rule(r"^control_own_sum$", required=["switch sum"]),
+    Rule(r"^control_own_payload$",
+         required=["switch store of 8 bytes", "switch store of 4 bytes"]),
     Rule(r"^control_(spills|stack)$"),
     Rule(r"^control_registers$", registers=24),
 ]

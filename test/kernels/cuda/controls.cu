@@ -98,3 +98,11 @@ extern "C" __global__ void control_registers(float *x, const float *y) {
   for (int i = 0; i < 48; ++i)
     x[i * 256 + threadIdx.x] = kept[i] * kept[47 - i];
 }
+
+/// Scales for everyone, and a payload that stays.
+extern "C" __global__ void control_own_payload(std::uint64_t *payload,
+                                               std::uint32_t *scales,
+                                               std::uint64_t bytes) {
+  device::st(payload, bytes);
+  device::mm_st(scales, 1U);
+}

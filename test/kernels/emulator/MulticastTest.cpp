@@ -101,6 +101,34 @@ TEST_CASE("stores and updates reach every replica") {
   CHECK(x.machine.counters(0, "kernel").multicastWriteBytes == 32);
 }
 
+TEST_CASE("words and pairs of words are stored into every replica") {
+  Replicas<std::uint32_t> x;
+  for (std::uint32_t *replica : x.all)
+    std::fill_n(replica, 4, 1U);
+  checkGood(x.run([=](std::uint32_t *at) {
+    mm_st(at + 1, std::uint32_t(7));
+    mm_st(reinterpret_cast<std::uint64_t *>(at + 2), 0x500000009ULL);
+  }));
+  for (std::uint32_t *replica : x.all)
+    CHECK(std::vector<std::uint32_t>(replica, replica + 4) ==
+          std::vector<std::uint32_t>{1, 7, 9, 5});
+  CHECK(x.machine.counters(0, "kernel").multicastWriteBytes == 12);
+  // Where eight bytes do not begin, where there are none, and what is no
+  // multicast address.
+  checkFailure(x.run([=](std::uint32_t *at) {
+    mm_st(reinterpret_cast<std::uint64_t *>(at + 1), std::uint64_t(1));
+  }),
+               Failure::Access, "multimem.st");
+  Replicas<std::uint32_t> y;
+  checkFailure(
+      y.run([](std::uint32_t *at) { mm_st(at + 4, std::uint32_t(1)); }),
+      Failure::Access, "multimem.st");
+  Replicas<std::uint32_t> z;
+  std::uint32_t *own = z.all[0];
+  checkFailure(z.run([=](std::uint32_t *) { mm_st(own, std::uint32_t(1)); }),
+               Failure::Access, "not a multicast address");
+}
+
 TEST_CASE("a counter on every rank is a barrier of them all") {
   auto run = [](bool releases, Mode mode, std::uint64_t seed) {
     simt::Machine machine(3, optionsOf(mode, seed));

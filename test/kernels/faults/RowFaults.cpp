@@ -72,6 +72,24 @@ struct SumTwice : Sound {
   }
 };
 
+/// Rows and their scales in FP8, summed and replicated by the switch.
+template <typename Protocol> Run bySwitch() {
+  return [](Mode mode, std::uint64_t seed) {
+    RowCase rowCase = faultCase();
+    rowCase.variant.input = Input::OwedMulticast;
+    rowCase.variant.output = Output::EveryoneMulticast;
+    rowCase.variant.scales = ScaleKind::Group;
+    rowCase.problem.groupSize = 32;
+    rowCase.problem.wantsValues = false;
+    return runCase<bf16>(
+        rowCase, mode, seed,
+        reinterpret_cast<void (*)()>(
+            row_collective<bf16, kFaultRanks, Input::OwedMulticast,
+                           Output::EveryoneMulticast, RmsThen<ScaleKind::Group>,
+                           kMaxThreads, kVectorsPerThread<bf16>, Protocol>));
+  };
+}
+
 /// A row in blocks of a quarter of a warp, as 64 elements of 16 bits fill.
 Outcome runQuarterWarps(Mode mode, std::uint64_t seed, unsigned block) {
   RowCase rowCase = faultCase();
@@ -92,6 +110,10 @@ std::vector<Fault> rowFaults() {
       "relaxed-exit-store", "the exit flag is stored relaxed"));
   add(rowFault<RelaxedLoad<FlagKind::Exit>>("relaxed-exit-load",
                                             "the exit flag is read relaxed"));
+  add({"relaxed-exit-by-switch", "row_collective",
+       "the exit flag is stored relaxed behind FP8 rows that the switch "
+       "replicates",
+       bySwitch<RelaxedStore<FlagKind::Exit>>(), bySwitch<Sound>()});
   add(rowFault<DeviceScopeStore>("gpu-scope-store",
                                  "flags on peers are released at gpu scope"));
   add(rowFault<DeviceScopeLoad>("gpu-scope-load",

@@ -51,6 +51,12 @@ TEST_CASE("sums and gathers by the switch in every mode") {
       5);
   runModes(rows(Input::OwedMulticast, Output::Own, NormKind::Rms, 3), 5);
   runModes(rows(Input::Own, Output::EveryoneMulticast, NormKind::None, 3), 5);
+  Variant quantized =
+      rows(Input::OwedMulticast, Output::EveryoneMulticast, NormKind::Rms, 2);
+  for (ScaleKind scales : {ScaleKind::Row, ScaleKind::Group}) {
+    quantized.scales = scales;
+    runModes(quantized, 3);
+  }
 }
 
 TEST_CASE("one_shot in every mode") {

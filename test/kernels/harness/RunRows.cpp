@@ -39,6 +39,14 @@ public:
         faults.storesToMulticast)
       multicastValues = machine.makeMulticast(
           {values.begin(), values.end()}, all(rowBytes), "values, multicast");
+    if (rowCase.variant.output == Output::EveryoneMulticast) {
+      multicastPayload = machine.makeMulticast({payload.begin(), payload.end()},
+                                               all(problem.width),
+                                               "payload, multicast");
+      multicastScales = machine.makeMulticast({scales.begin(), scales.end()},
+                                              all(4 * std::max(columns, 1)),
+                                              "scales, multicast");
+    }
     for (int rank = 0; rank < P; ++rank) {
       RowBlock own = rowCase.rowsOf(rank);
       auto begin = inputs.residual.begin() + own.begin * problem.width;
@@ -212,7 +220,10 @@ private:
     params.tokens = rowCase.problem.tokens;
     params.width = static_cast<std::int32_t>(rowCase.problem.width);
     params.operands = operands;
-    params.out.multicastValues = multicastValues;
+    params.out.multicastValues =
+        rowCase.problem.wantsValues ? multicastValues : nullptr;
+    params.out.multicastPayload = static_cast<std::uint8_t *>(multicastPayload);
+    params.out.multicastScales = static_cast<float *>(multicastScales);
     return params;
   }
 
@@ -234,7 +245,8 @@ private:
   std::int64_t rowBytes = 0;
   int columns = 0;
   std::vector<unsigned char *> rows, values, payload, scales;
-  void *multicastRows = nullptr, *multicastValues = nullptr;
+  void *multicastRows = nullptr, *multicastValues = nullptr,
+       *multicastPayload = nullptr, *multicastScales = nullptr;
   std::vector<T *> residual, bias, inner, weight, normBias;
   std::vector<float *> tensorScale;
   std::vector<std::vector<Outputs>> outputs; ///< [launch][rank]
