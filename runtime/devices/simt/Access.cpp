@@ -49,11 +49,35 @@ void copy(void *to, const void *from, unsigned bytes) {
   }
 }
 
+template <typename Word> Word wordAt(const void *address) {
+  Word word;
+  std::memcpy(&word, address, sizeof word);
+  return word;
+}
+
+/// The same of comparisons, which the compiler would put together again were
+/// they memcmp's.
+bool isEqual(const void *a, const void *b, unsigned bytes) {
+  using Half = std::uint64_t;
+  switch (bytes) {
+  case 16:
+    return wordAt<Half>(a) == wordAt<Half>(b) &&
+           wordAt<Half>(static_cast<const char *>(a) + 8) ==
+               wordAt<Half>(static_cast<const char *>(b) + 8);
+  case 2:
+    return wordAt<std::uint16_t>(a) == wordAt<std::uint16_t>(b);
+  case 4:
+    return wordAt<std::uint32_t>(a) == wordAt<std::uint32_t>(b);
+  default:
+    return std::memcmp(a, b, bytes) == 0;
+  }
+}
+
 /// Stores and says whether that changed anything: a loop that stores the same
 /// again is no progress.
 void storeBytes(MachineState &state, void *to, const void *value,
                 unsigned bytes) {
-  if (std::memcmp(to, value, bytes) != 0)
+  if (!isEqual(to, value, bytes))
     state.progress();
   copy(to, value, bytes);
 }

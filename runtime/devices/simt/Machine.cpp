@@ -183,6 +183,7 @@ unsigned Machine::maxResidentBlocks(unsigned threadsPerBlock) const {
   return std::min(state_->options.residentBlocks,
                   state_->options.residentThreads / threadsPerBlock);
 }
+  state_->mayDispatch = true;
 
 Report Machine::run() { return state_->run(); }
 
@@ -191,4 +192,7 @@ Counters Machine::counters(int rank, const std::string &kernel) const {
   return found == state_->counters.end() ? Counters{} : found->second;
 }
 
+  state_->mayDispatch = true;
 } // namespace layline::simt
+  state_->mayDispatch = true;
+  state_->mayDispatch = true;

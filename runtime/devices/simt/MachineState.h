@@ -228,6 +228,8 @@ struct MachineState {
   void setFailure(Failure failure, const std::string &text);
 
   // ---- Streams.cpp
+  /// Something came or went since a dispatch found nothing to start.
+  bool mayDispatch = true;
   void dispatch();
   bool dispatchStream(RankState &rank, Stream &stream);
   bool mayStart(const Stream &stream, const StreamItem &item) const;

@@ -112,7 +112,7 @@ const Buffer *Memory::findSlowly(std::uintptr_t address, std::size_t size) {
   const Buffer *buffer = std::prev(next)->second.get();
   if (!buffer->holds(address, size))
     return nullptr;
-  recent_[address >> 8 & (recent_.size() - 1)] = buffer;
+  recent_[slotOf(address)] = buffer;
   return buffer;
 }
 

@@ -55,7 +55,7 @@ public:
   /// The buffer that holds all of the bytes, or null.
   const Buffer *find(const void *address, std::size_t size) {
     auto at = reinterpret_cast<std::uintptr_t>(address);
-    const Buffer *recent = recent_[at >> 8 & (recent_.size() - 1)];
+    const Buffer *recent = recent_[slotOf(at)];
     if (recent && recent->holds(at, size))
       return recent;
     return findSlowly(at, size);
@@ -66,12 +66,18 @@ public:
   bool isMulticast(const void *address) const;
 
 private:
+  /// Replicas lie as far apart as allocations of one size do, often a power of
+  /// two: their slots are spread (Fibonacci hashing, Knuth, volume 3, 6.4).
+  static std::size_t slotOf(std::uintptr_t address) {
+    return (address >> 8) * 0x9E3779B97F4A7C15ULL >> (64 - kSlotBits);
+  }
   void insert(Buffer buffer);
   const Buffer *findSlowly(std::uintptr_t address, std::size_t size);
 
   std::map<std::uintptr_t, std::unique_ptr<Buffer>> buffers_;
   /// The last hits, by address.
-  std::array<const Buffer *, 1024> recent_{};
+  static constexpr unsigned kSlotBits = 12;
+  std::array<const Buffer *, std::size_t(1) << kSlotBits> recent_{};
   std::vector<void *> owned_;
   std::vector<std::pair<void *, std::size_t>> reserved_;
 };

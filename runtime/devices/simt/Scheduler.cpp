@@ -72,7 +72,7 @@ Report MachineState::run() {
   FaultSignal faultsFailTheRun;
   while (isGoingOn()) {
     // Random dispatch leaves places empty for a while.
-    if (!options.randomDispatch || nobodyReady() || chance(1, 16))
+    if (options.randomDispatch ? nobodyReady() || chance(1, 16) : mayDispatch)
       dispatch();
     if (!starved.empty() && (nobodyReady() || stalled > 2 * live + 16)) {
       std::size_t at = random() % starved.size();

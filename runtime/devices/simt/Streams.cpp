@@ -15,13 +15,14 @@ bool MachineState::hasWork() const {
 }
 
 void MachineState::dispatch() {
+  mayDispatch = false;
   // Draws where a rank begins, so that no rank or stream is always first.
   std::size_t first = options.randomDispatch ? random() % ranks.size() : 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     RankState &rank = ranks[(first + i) % ranks.size()];
     for (auto &entry : rank.streams)
-      while (dispatchStream(rank, entry.second)) {
-      }
+      while (dispatchStream(rank, entry.second))
+        mayDispatch = true; // an event of it may be another stream's
   }
 }
 
@@ -126,6 +127,7 @@ void MachineState::startBlock(RankState &rank, Grid &grid) {
 
 /// A block all of whose threads have left.
 void MachineState::retire(Block *block) {
+  mayDispatch = true;
   Grid &grid = *block->grid;
   RankState &rank = ranks[static_cast<std::size_t>(grid.rank)];
   drainStores(*block);
@@ -185,3 +187,4 @@ void launchDependents() {
 }
 
 } // namespace layline::simt
+  state.mayDispatch = true;
