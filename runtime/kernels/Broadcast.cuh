@@ -92,18 +92,15 @@ __device__ __forceinline__ void run_broadcast(const BroadcastParams<P> &p) {
 }
 
 template <int P, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    broadcast(const __grid_constant__ BroadcastParams<P> p) {
-  run_broadcast<P, Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1,
+               broadcast(const __grid_constant__ BroadcastParams<P> p),
+               run_broadcast<P, Protocol>(p))
 
 /// P ranks on one card, for tests: the grid's y is the rank, `all` has the
 /// parameters of each. All blocks must be resident: one cooperative launch.
 template <int P, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    virtual_broadcast(const BroadcastParams<P> *all) {
-  run_broadcast<P, Protocol>(all[blockIdx.y]);
-}
+LAYLINE_KERNEL(THREADS, 1, virtual_broadcast(const BroadcastParams<P> *all),
+               run_broadcast<P, Protocol>(all[blockIdx.y]))
 
 } // namespace layline::kernels
 

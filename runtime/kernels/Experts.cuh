@@ -120,20 +120,16 @@ __device__ __forceinline__ void run_merge_experts(const ExpertParams &p) {
 }
 
 template <int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    sort_by_expert(const __grid_constant__ ExpertParams p) {
-  run_sort_by_expert<Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1,
+               sort_by_expert(const __grid_constant__ ExpertParams p),
+               run_sort_by_expert<Protocol>(p))
 template <typename T, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    permute_rows(const __grid_constant__ ExpertParams p) {
-  run_permute_rows<T, Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1, permute_rows(const __grid_constant__ ExpertParams p),
+               run_permute_rows<T, Protocol>(p))
 template <typename T, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    merge_experts(const __grid_constant__ ExpertParams p) {
-  run_merge_experts<T, Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1,
+               merge_experts(const __grid_constant__ ExpertParams p),
+               run_merge_experts<T, Protocol>(p))
 
 } // namespace layline::kernels
 

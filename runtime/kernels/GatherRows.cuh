@@ -60,10 +60,9 @@ __device__ __forceinline__ void run_gather_rows(const GatherParams<P> &p) {
 
 template <int P, Output kOutput, bool kByWord, int THREADS,
           typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    gather_rows(const __grid_constant__ GatherParams<P> p) {
-  run_gather_rows<P, kOutput, kByWord, Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1,
+               gather_rows(const __grid_constant__ GatherParams<P> p),
+               run_gather_rows<P, kOutput, kByWord, Protocol>(p))
 
 } // namespace layline::kernels
 

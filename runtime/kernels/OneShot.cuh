@@ -142,19 +142,15 @@ __device__ __forceinline__ void run_one_shot(const OneShotParams<P> &p) {
 
 template <typename T, int P, typename C, int THREADS, int VPT,
           typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    one_shot(const __grid_constant__ OneShotParams<P> p) {
-  run_one_shot<T, P, C, VPT, Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1, one_shot(const __grid_constant__ OneShotParams<P> p),
+               run_one_shot<T, P, C, VPT, Protocol>(p))
 
 /// P ranks on one card, for tests: the grid's y is the rank, `all` has the
 /// parameters of each. All blocks must be resident: one cooperative launch.
 template <typename T, int P, typename C, int THREADS, int VPT,
           typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    virtual_one_shot(const OneShotParams<P> *all) {
-  run_one_shot<T, P, C, VPT, Protocol>(all[blockIdx.y]);
-}
+LAYLINE_KERNEL(THREADS, 1, virtual_one_shot(const OneShotParams<P> *all),
+               run_one_shot<T, P, C, VPT, Protocol>(all[blockIdx.y]))
 
 } // namespace layline::kernels
 

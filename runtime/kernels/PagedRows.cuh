@@ -65,10 +65,9 @@ __device__ __forceinline__ void run_paged_rows(const PagedRowsParams &p,
 
 /// The grid's y is the plane.
 template <PagedCopy kCopy, int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    paged_rows(const __grid_constant__ PagedRowsParams p) {
-  run_paged_rows<kCopy, Protocol>(p, blockIdx.y);
-}
+LAYLINE_KERNEL(THREADS, 1,
+               paged_rows(const __grid_constant__ PagedRowsParams p),
+               run_paged_rows<kCopy, Protocol>(p, blockIdx.y))
 
 } // namespace layline::kernels
 

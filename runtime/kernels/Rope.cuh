@@ -122,19 +122,15 @@ __device__ __forceinline__ void run_rope(const RopeParams<P> &p) {
 /// them and the head of one, else 1. One block takes a row at a time.
 template <typename T, int P, RopeStyle kStyle, Output kOutput, int W,
           int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    rope(const __grid_constant__ RopeParams<P> p) {
-  run_rope<T, P, kStyle, kOutput, W, Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1, rope(const __grid_constant__ RopeParams<P> p),
+               run_rope<T, P, kStyle, kOutput, W, Protocol>(p))
 
 /// P ranks on one card, for tests: the grid's y is the rank, `all` has the
 /// parameters of each. All blocks must be resident: one cooperative launch.
 template <typename T, int P, RopeStyle kStyle, Output kOutput, int W,
           int THREADS, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    virtual_rope(const RopeParams<P> *all) {
-  run_rope<T, P, kStyle, kOutput, W, Protocol>(all[blockIdx.y]);
-}
+LAYLINE_KERNEL(THREADS, 1, virtual_rope(const RopeParams<P> *all),
+               run_rope<T, P, kStyle, kOutput, W, Protocol>(all[blockIdx.y]))
 
 } // namespace layline::kernels
 

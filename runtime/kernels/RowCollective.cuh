@@ -88,19 +88,17 @@ __device__ __forceinline__ void run_row_collective(const RowParams<P> &p) {
 /// widest row.
 template <typename T, int P, Input kInput, Output kOutput, typename C,
           int THREADS, int VPT, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    row_collective(const __grid_constant__ RowParams<P> p) {
-  run_row_collective<T, P, kInput, kOutput, C, VPT, Protocol>(p);
-}
+LAYLINE_KERNEL(THREADS, 1,
+               row_collective(const __grid_constant__ RowParams<P> p),
+               run_row_collective<T, P, kInput, kOutput, C, VPT, Protocol>(p))
 
 /// P ranks on one card, for tests: the grid's y is the rank, `all` has the
 /// parameters of each. All blocks must be resident: one cooperative launch.
 template <typename T, int P, Input kInput, Output kOutput, typename C,
           int THREADS, int VPT, typename Protocol = Sound>
-__global__ void __launch_bounds__(THREADS, 1)
-    virtual_row_collective(const RowParams<P> *all) {
-  run_row_collective<T, P, kInput, kOutput, C, VPT, Protocol>(all[blockIdx.y]);
-}
+LAYLINE_KERNEL(THREADS, 1, virtual_row_collective(const RowParams<P> *all),
+               run_row_collective<T, P, kInput, kOutput, C, VPT, Protocol>(
+                   all[blockIdx.y]))
 
 } // namespace layline::kernels
 

@@ -187,6 +187,9 @@ template <typename T> T shuffle(unsigned mask, T value, WarpOp op, int by) {
 // ---- Launches, time
 // ------------------------------------------------------------
 
+/// What a kernel of blocks of at most `threads` begins with: fails the launch
+/// if they are larger.
+void checkLaunchBounds(unsigned threads);
 void waitForPrerequisites();
 void launchDependents();
 /// Nanoseconds since the machine was made: one for each time that a thread is

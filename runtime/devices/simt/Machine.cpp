@@ -41,6 +41,39 @@ std::uint64_t product(Index3 size) {
   return std::uint64_t(size.x) * size.y * size.z;
 }
 
+/// Of each direction, and of threads of a block together. CUDA C++ Programming
+/// Guide, "Compute Capabilities", table of technical specifications.
+constexpr Index3 mostBlocks{0x7fffffff, 65535, 65535},
+    mostThreads{1024, 1024, 64};
+constexpr std::uint64_t mostThreadsOfBlock = 1024;
+
+bool isWithin(Index3 size, Index3 most) {
+  return size.x <= most.x && size.y <= most.y && size.z <= most.z;
+}
+
+/// Why no card launches blocks of this shape, or nothing.
+std::string whyRefused(const Launch &launch, const Options &options) {
+  // Together as many as in one direction: blocks are numbered in 32 bits here.
+  if (product(launch.grid) == 0 || product(launch.grid) > mostBlocks.x ||
+      !isWithin(launch.grid, mostBlocks))
+    return "a grid of " + text(launch.grid) +
+           " blocks; expected 1 or more of each direction, at most " +
+           text(mostBlocks) + " and " + std::to_string(mostBlocks.x) +
+           " together";
+  if (product(launch.block) == 0 ||
+      product(launch.block) > mostThreadsOfBlock ||
+      !isWithin(launch.block, mostThreads))
+    return "a block of " + text(launch.block) +
+           " threads; expected 1 or more of each direction, at most " +
+           text(mostThreads) + " and " + std::to_string(mostThreadsOfBlock) +
+           " together";
+  if (launch.dynamicSharedBytes > options.sharedBytesPerBlock)
+    return std::to_string(launch.dynamicSharedBytes) +
+           " bytes of dynamic shared memory; a block has " +
+           std::to_string(options.sharedBytesPerBlock);
+  return {};
+}
+
 } // namespace
 
 MachineState::MachineState(int rankCount, const Options &chosen)
@@ -113,18 +146,12 @@ void Machine::launch(int rank, const Launch &launch, std::function<void()> body,
                                             why);
     state_->report.rank = rank;
   };
-  std::uint64_t blocks = product(launch.grid);
-  std::uint64_t threads = product(launch.block);
-  constexpr std::uint64_t mostBlocks = (std::uint64_t(1) << 31) - 1;
-  constexpr std::uint64_t mostThreads = 1024;
-  if (blocks == 0 || blocks > mostBlocks || threads == 0 ||
-      threads > mostThreads) {
-    refuse("a grid of " + text(launch.grid) + " blocks of " +
-           text(launch.block) + " threads; expected 1 to " +
-           std::to_string(mostBlocks) + " blocks of 1 to " +
-           std::to_string(mostThreads));
+  std::string why = whyRefused(launch, state_->options);
+  if (!why.empty()) {
+    refuse(why);
     return;
   }
+  std::uint64_t blocks = product(launch.grid), threads = product(launch.block);
   unsigned most = maxResidentBlocks(static_cast<unsigned>(threads));
   if (launch.cooperative && blocks > most) {
     refuse("a cooperative launch of " + std::to_string(blocks) + " blocks of " +
@@ -156,6 +183,7 @@ void Machine::launch(int rank, const Launch &launch, std::function<void()> body,
   StreamItem item;
   item.grid = std::move(grid);
   queue.queue.push_back(std::move(item));
+  state_->mayDispatch = true;
 }
 
 int Machine::recordEvent(int rank, int stream) {
@@ -164,6 +192,7 @@ int Machine::recordEvent(int rank, int stream) {
   StreamItem item;
   item.record = static_cast<int>(state_->events.size()) - 1;
   state.streams[stream].queue.push_back(std::move(item));
+  state_->mayDispatch = true;
   return static_cast<int>(state_->events.size()) - 1;
 }
 
@@ -173,17 +202,18 @@ void Machine::waitEvent(int rank, int stream, int event) {
   StreamItem item;
   item.await = event;
   state.streams[stream].queue.push_back(std::move(item));
+  state_->mayDispatch = true;
 }
 
 void Machine::stealResidency(int rank, unsigned blocks) {
   state_->ranks.at(static_cast<std::size_t>(rank)).stolenBlocks = blocks;
+  state_->mayDispatch = true;
 }
 
 unsigned Machine::maxResidentBlocks(unsigned threadsPerBlock) const {
   return std::min(state_->options.residentBlocks,
                   state_->options.residentThreads / threadsPerBlock);
 }
-  state_->mayDispatch = true;
 
 Report Machine::run() { return state_->run(); }
 
@@ -192,7 +222,4 @@ Counters Machine::counters(int rank, const std::string &kernel) const {
   return found == state_->counters.end() ? Counters{} : found->second;
 }
 
-  state_->mayDispatch = true;
 } // namespace layline::simt
-  state_->mayDispatch = true;
-  state_->mayDispatch = true;

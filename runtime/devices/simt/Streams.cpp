@@ -166,6 +166,17 @@ void MachineState::wakeDependents(Grid &grid) {
           makeReady(thread);
 }
 
+void checkLaunchBounds(unsigned threads) {
+  MachineState &state = *machine;
+  const Grid &grid = *state.current->block->grid;
+  if (grid.threadsPerBlock() > threads)
+    state.fail(
+        Failure::Launch,
+        "rank " + std::to_string(grid.rank) + " kernel " + grid.launch.kernel +
+            ": a block of " + std::to_string(grid.threadsPerBlock()) +
+            " threads; its launch bounds allow " + std::to_string(threads));
+}
+
 void waitForPrerequisites() {
   MachineState &state = *machine;
   const Grid *grid = state.current->block->grid;
@@ -182,9 +193,9 @@ void launchDependents() {
     return;
   block.hasTriggered = true;
   ++block.grid->triggered;
+  state.mayDispatch = true;
   state.progress();
   state.mayYield();
 }
 
 } // namespace layline::simt
-  state.mayDispatch = true;

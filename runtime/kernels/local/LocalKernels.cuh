@@ -14,10 +14,9 @@
 #include "kernels/local/Rows.cuh"
 
 #define LAYLINE_LOCAL_ENTRY(symbol, params, function)                          \
-  extern "C" __global__ void __launch_bounds__(layline::local::kThreads, 4)    \
-      symbol(const layline::local::params *ofRank) {                           \
-    layline::local::function(ofRank[blockIdx.y]);                              \
-  }
+  extern "C" LAYLINE_KERNEL(layline::local::kThreads, 4,                       \
+                            symbol(const layline::local::params *ofRank),      \
+                            layline::local::function(ofRank[blockIdx.y]))
 LAYLINE_LOCAL_KERNELS(LAYLINE_LOCAL_ENTRY)
 #undef LAYLINE_LOCAL_ENTRY
 

@@ -3,6 +3,10 @@
 // whatever takes inline PTX, or what the emulator has to see, is a function
 // here:
 //
+//   LAYLINE_KERNEL(threads, blocks, signature, statement)
+//                                a kernel of blocks of at most `threads`, so
+//                                many of which are to be resident on a
+//                                multiprocessor (its launch bounds)
 //   LAYLINE_SHARED(T, name, N)   N elements in the block's shared memory; index
 //                                it, do not take its address
 //   LAYLINE_DYNAMIC_SHARED(T, n) the launch's dynamic shared memory as T[]

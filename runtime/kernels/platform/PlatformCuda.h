@@ -12,6 +12,8 @@
   T *const name = reinterpret_cast<T *>(layline_dynamic_shared)
 #define LAYLINE_UNROLL _Pragma("unroll")
 #define LAYLINE_ROLLED _Pragma("unroll 1")
+#define LAYLINE_KERNEL(threads, blocks, signature, ...)                        \
+  __global__ void __launch_bounds__(threads, blocks) signature { __VA_ARGS__; }
 
 namespace layline::device {
 

@@ -14,7 +14,6 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(...)
 #define __grid_constant__
 #if defined(__clang__)
 #define LAYLINE_UNROLL _Pragma("unroll")
@@ -22,6 +21,12 @@
 #define LAYLINE_UNROLL _Pragma("GCC unroll 16")
 #endif
 #define LAYLINE_ROLLED
+
+#define LAYLINE_KERNEL(threads, blocks, signature, ...)                        \
+  void signature {                                                             \
+    ::layline::simt::checkLaunchBounds(threads);                               \
+    __VA_ARGS__;                                                               \
+  }
 
 #define threadIdx (::layline::simt::thisThread->threadIndex)
 #define blockIdx (::layline::simt::thisThread->blockIndex)

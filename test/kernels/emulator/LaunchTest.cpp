@@ -41,6 +41,15 @@ bool dependentShows(const simt::Options &options, Trigger trigger,
   return isWrong(report, copy);
 }
 
+void countBlock(int *count) {
+  if (threadIdx.x + threadIdx.y + threadIdx.z == 0)
+    st(count, ld(count) + 1);
+}
+
+/// Counts the blocks that begin.
+template <int THREADS>
+LAYLINE_KERNEL(THREADS, 1, bounded(int *count), countBlock(count))
+
 } // namespace
 
 TEST_CASE("a programmatic launch sees what it has waited for") {
@@ -196,6 +205,28 @@ TEST_CASE("blocks of a cooperative launch become resident together") {
     deadlocks += run(false, seed).failure == Failure::Deadlock;
   }
   CHECK(deadlocks > 0);
+}
+
+TEST_CASE("a block is at most as large as its kernel says") {
+  auto run = [](simt::Index3 block, void (*kernel)(int *)) {
+    simt::Machine machine(2, {});
+    int *count = machine.allocate<int>(1, 1, "count");
+    *count = 0;
+    machine.launch(1, {"bounded", {2}, block}, [=] { kernel(count); });
+    simt::Report report = machine.run();
+    CHECK(*count == (report.ok() ? 2 : 0));
+    return report;
+  };
+  checkGood(run({64}, bounded<64>));
+  checkGood(run({8, 4, 2}, bounded<64>));
+  simt::Report report = run({65}, bounded<64>);
+  checkFailure(report, Failure::Launch,
+               "rank 1 kernel bounded: a block of 65 threads; its launch "
+               "bounds allow 64");
+  CHECK(report.rank == 1);
+  checkFailure(run({8, 4, 3}, bounded<64>), Failure::Launch,
+               "a block of 96 threads");
+  checkGood(run({8, 4, 3}, bounded<96>));
 }
 
 TEST_CASE("stolen places count") {

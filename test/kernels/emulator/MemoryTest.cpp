@@ -186,12 +186,43 @@ TEST_CASE("launches of a wrong shape are refused") {
     return machine.run();
   };
   checkGood(launch({2, 3, 4}, {8, 4, 2}));
+  checkGood(launch({1}, {1024}));
+  checkGood(launch({1}, {1, 1, 64}));
+  checkGood(launch({1, 1 << 15, 2}, {1}));
   checkFailure(launch({0}, {32}), Failure::Launch,
-               "rank 0 kernel shape: a grid of (0, 1, 1) blocks of (32, 1, 1) "
-               "threads; expected 1 to");
-  checkFailure(launch({1}, {2048}), Failure::Launch, "1 to 1024");
-  checkFailure(launch({1 << 16, 1 << 16}, {32}), Failure::Launch,
-               "a grid of (65536, 65536, 1)");
+               "rank 0 kernel shape: a grid of (0, 1, 1) blocks; expected 1 or "
+               "more of each direction, at most (2147483647, 65535, 65535) and "
+               "2147483647 together");
+  checkFailure(launch({1, 1 << 16}, {32}), Failure::Launch,
+               "a grid of (1, 65536, 1) blocks");
+  checkFailure(launch({1, 1, 1 << 16}, {32}), Failure::Launch,
+               "a grid of (1, 1, 65536) blocks");
+  checkFailure(launch({1 << 17, 1 << 15}, {32}), Failure::Launch,
+               "a grid of (131072, 32768, 1) blocks");
+  checkFailure(launch({1}, {32, 0}), Failure::Launch,
+               "rank 0 kernel shape: a block of (32, 0, 1) threads; expected 1 "
+               "or more of each direction, at most (1024, 1024, 64) and 1024 "
+               "together");
+  checkFailure(launch({1}, {1025}), Failure::Launch,
+               "a block of (1025, 1, 1) threads");
+  checkFailure(launch({1}, {32, 64}), Failure::Launch,
+               "a block of (32, 64, 1) threads");
+  checkFailure(launch({1}, {1, 1, 65}), Failure::Launch,
+               "a block of (1, 1, 65) threads");
+}
+
+TEST_CASE("more dynamic shared memory than a block has is refused") {
+  auto launch = [](std::size_t bytes) {
+    simt::Machine machine(1, {});
+    simt::Launch shape{"dynamic", {1}, {1}};
+    shape.dynamicSharedBytes = bytes;
+    machine.launch(0, shape, [] {}); // whether it looks at it or not
+    return machine.run();
+  };
+  checkGood(launch(227 * 1024));
+  checkFailure(launch(227 * 1024 + 1), Failure::Launch,
+               "rank 0 kernel dynamic: 232449 bytes of dynamic shared memory; "
+               "a block has 232448");
 }
 
 TEST_CASE("a failed machine stays failed") {

@@ -59,6 +59,19 @@ Outcome runInTurn(Mode mode, std::uint64_t seed, bool shared) {
   return outcomeOf(report, difference);
 }
 
+/// A kernel that was compiled for blocks of one warp.
+Run inBlocksOf(unsigned threads) {
+  return [=](Mode mode, std::uint64_t seed) {
+    RowCase rowCase = faultCase();
+    rowCase.shape.block = threads;
+    return runCase<bf16>(
+        rowCase, mode, seed,
+        reinterpret_cast<void (*)()>(
+            row_collective<bf16, kFaultRanks, Input::Owed, Output::Everyone,
+                           Rms, 32, kVectorsPerThread<bf16>>));
+  };
+}
+
 } // namespace
 
 std::vector<Fault> launchFaults() {
@@ -77,6 +90,9 @@ std::vector<Fault> launchFaults() {
                     "more blocks wait for peers than are resident together",
                     launched(rowKernel<Sound>(), notCooperative, 4),
                     launched(rowKernel<Sound>(), notCooperative)});
+  result.push_back({"block-above-bounds", "row_collective",
+                    "a block is larger than the kernel's launch bounds",
+                    inBlocksOf(64), inBlocksOf(32)});
   LaunchFaults early;
   early.consumerWaits = false;
   result.push_back({"triggered-early", "row_collective",
