@@ -19,6 +19,16 @@ paged_row(const PagedRowsParams &p, unsigned char *pool, std::int64_t token) {
          Protocol::offset(token % p.pageTokens, p.tokenStride);
 }
 
+/// Copies the unit, which is a vector or a word.
+__device__ __forceinline__ void
+copy_unit(unsigned char *to, const unsigned char *from, bool isVector) {
+  if (isVector)
+    st_v4(to, ld_v4(from));
+  else
+    st(reinterpret_cast<std::uint32_t *>(to),
+       ld(reinterpret_cast<const std::uint32_t *>(from)));
+}
+
 /// The grid's x counts chunks. Scatter waits for each chunk's flag, where there
 /// are flags; Pack sets it.
 template <PagedCopy kCopy, typename Protocol>
@@ -26,10 +36,15 @@ __device__ __forceinline__ void run_paged_rows(const PagedRowsParams &p,
                                                std::int64_t plane) {
   Protocol::begin();
   const std::int64_t chunks = (p.tokens + p.chunkTokens - 1) / p.chunkTokens;
-  const std::int64_t vectors = p.rowBytes / 16;
   auto *pool = static_cast<unsigned char *>(ld(p.pools + plane));
   auto *packed = static_cast<unsigned char *>(p.packed) +
                  Protocol::offset(plane * p.tokens, p.rowBytes);
+  const std::int64_t strides = p.rowBytes | p.pageStride | p.tokenStride,
+                     addresses = reinterpret_cast<std::intptr_t>(pool) |
+                                 reinterpret_cast<std::intptr_t>(packed);
+  const bool byVector = (strides | addresses) % 16 == 0;
+  const int unit = byVector ? 16 : 4;
+  const std::int64_t units = p.rowBytes / unit;
   for (std::int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
     std::uint32_t *flag =
         p.chunkFlags ? p.chunkFlags + plane * chunks + chunk : nullptr;
@@ -43,16 +58,16 @@ __device__ __forceinline__ void run_paged_rows(const PagedRowsParams &p,
     }
     const std::int64_t begin = chunk * p.chunkTokens, left = p.tokens - begin,
                        count = left < p.chunkTokens ? left : p.chunkTokens;
-    for (std::int64_t i = threadIdx.x; i < count * vectors; i += blockDim.x) {
-      const std::int64_t token = begin + i / vectors;
+    for (std::int64_t i = threadIdx.x; i < count * units; i += blockDim.x) {
+      const std::int64_t token = begin + i / units;
       unsigned char *inPage =
-          paged_row<Protocol>(p, pool, p.firstToken + token) + i % vectors * 16;
+          paged_row<Protocol>(p, pool, p.firstToken + token) + i % units * unit;
       unsigned char *inBuffer =
-          packed + Protocol::offset(token, p.rowBytes) + i % vectors * 16;
+          packed + Protocol::offset(token, p.rowBytes) + i % units * unit;
       if constexpr (kCopy == PagedCopy::Pack)
-        st_v4(inBuffer, ld_v4(inPage));
+        copy_unit(inBuffer, inPage, byVector);
       else
-        st_v4(inPage, ld_v4(inBuffer));
+        copy_unit(inPage, inBuffer, byVector);
     }
     if (kCopy == PagedCopy::Pack && flag) {
       Protocol::before_signal(FlagKind::Chunk);

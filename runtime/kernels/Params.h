@@ -208,14 +208,16 @@ template <int P> struct GatherParams {
 };
 
 /// paged_rows: rows of tokens between pages and a contiguous buffer, of several
-/// planes (layers; keys and values) that have one page table.
+/// planes (layers; keys and values) that have one page table. They are moved by
+/// 16 bytes, where their size, the strides and all addresses are multiples of
+/// that, else by 4, which they are in any case.
 struct PagedRowsParams {
   void *const *pools;        ///< [planes], first byte of the wanted columns
   const std::int32_t *pages; ///< of token t: pages[t / pageTokens]
   std::int32_t pageTokens;
   std::int64_t pageStride;  ///< bytes from page to page
   std::int64_t tokenStride; ///< bytes from token to token of a page
-  std::int64_t rowBytes;    ///< that are moved of a token; a multiple of 16
+  std::int64_t rowBytes;    ///< that are moved of a token
   std::int64_t firstToken, tokens;
   std::int32_t planes;
   void *packed; ///< [planes][tokens][rowBytes], perhaps a peer's

@@ -205,15 +205,16 @@ Traffic trafficOf(const Variant &variant, const BroadcastBytes &sent,
   return traffic;
 }
 
-/// Every thread reads the address of its plane's pages, and for each vector
-/// which page it is in.
+/// Every thread reads the address of its plane's pages, and for each unit which
+/// page it is in.
 Traffic trafficOf(const Variant &variant, const PagedBytes &moved,
                   const LaunchShape &shape) {
   Traffic traffic;
   std::int64_t bytes = moved.planes * moved.tokens * moved.rowBytes;
   traffic.localRead +=
       moved.planes * shape.grid * shape.block * std::int64_t(sizeof(void *));
-  traffic.localRead += bytes / kVector * std::int64_t(sizeof(std::int32_t));
+  traffic.localRead +=
+      bytes / moved.unitBytes * std::int64_t(sizeof(std::int32_t));
   if (variant.family == Family::ScatterPages) {
     (moved.packedIsPeers ? traffic.peerRead : traffic.localRead) += bytes;
     traffic.localWrite += bytes;

@@ -52,10 +52,12 @@ Traffic trafficOf(const Variant &variant, const BroadcastBytes &sent,
 /// plane.
 struct PagedBytes {
   std::int64_t planes = 0, tokens = 0;
-  std::int64_t rowBytes = 0; ///< of a token of a plane; a multiple of 16
+  std::int64_t rowBytes = 0; ///< of a token of a plane
   std::int64_t chunkTokens = 0;
   bool hasFlags = false;
   bool packedIsPeers = false; ///< the buffer, and with it the flags
+  /// What is moved at a time: 16 bytes, or 4 (PagedRowsParams).
+  std::int64_t unitBytes = 16;
 };
 Traffic trafficOf(const Variant &variant, const PagedBytes &moved,
                   const LaunchShape &shape);

@@ -34,8 +34,6 @@ CASES += [("llama", 2, ("--cp", 2)), ("deepseek_v32", 2, ("--cp", 2)),
           ("qwen3_moe", 3, ("--activations", "fp8:group16")),
           ("llama", 8, ("--boundaries", "whole"))]
 REASONS = [
-    r"rows of 8 bytes, kernels move multiples of 16",  # positions
-    r"rows of \d+ bytes, kernels move multiples of 16",  # few heads of a rank
     r"'[\w.]+' is asked for, which the kernel keeps to itself",
     r"no kernel of rows does (dispatch|combine|add_expert_bias|slice_columns|norm_by)",
     r"no kernel of rows takes (i64|f8E4M3FN|fp8_e4m3|values with scales)",

@@ -54,6 +54,7 @@ void check(const Pages &pages, Mode mode, std::uint64_t seed) {
     variant.family = packs ? Family::PackPages : Family::ScatterPages;
     PagedBytes moved{2,    pages.tokens, pages.headBytes, pages.chunkTokens,
                      true, packs};
+    moved.unitBytes = pages.headBytes % 16 == 0 ? 16 : 4;
     REQUIRE(miscounted(run.counters[packs ? 0 : 1],
                        trafficOf(variant, moved, {pages.grid, 32, false}),
                        1) == "");
@@ -78,6 +79,11 @@ TEST_CASE("rows of pages packed and scattered") {
     middle.firstToken = 5;
     middle.pageTokens = 1;
     check(middle, Mode::Plain, 2);
+    // Rows that are no vectors: positions, of 64 bits.
+    for (int bytes : {4, 8, 24}) {
+      middle.headBytes = bytes;
+      check(middle, Mode::Plain, 3);
+    }
   }
   for (Mode mode : kModes)
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)

@@ -9,7 +9,8 @@
 namespace layline::runtime {
 namespace {
 
-constexpr std::int64_t kVectorBytes = 16;
+/// What the kernel moves at least.
+constexpr std::int64_t kWordBytes = 4;
 
 std::int64_t elementBytes(const Operand &cache) {
   return isInteger(cache.dtype) ? sizeof(std::int64_t) : sizeof(float);
@@ -23,26 +24,16 @@ std::int64_t planesOf(const CacheStore &cache, const layline_pages &pages) {
 } // namespace
 
 std::string whyNotScattered(const RankContext<float> &rank, const Step &step) {
-  const Operand &operand = step.arg("cache");
-  const CacheStore &cache = rank.caches[operand.index];
+  const CacheStore &cache = rank.caches[step.arg("cache").index];
   if (cache.isOpaque())
     return "the engine's functions take the rows";
-  const std::int64_t each = elementBytes(operand);
+  // Rows and strides are whole elements, and those whole words.
   std::vector<float> scratch;
-  const layline_pages pages = cache.pages(scratch);
-  const std::int64_t planes = planesOf(cache, pages);
-  auto isWhole = [&](std::int64_t elements) {
-    return elements * each % kVectorBytes == 0;
-  };
-  if (std::int64_t row = cache.rowElements() / planes; !isWhole(row))
-    return concat("rows of ", row * each, " bytes, kernels move multiples of ",
-                  kVectorBytes);
-  // The runtime's own memory is aligned, and its rows are one page.
   if (cache.isHooked() &&
-      (reinterpret_cast<std::uintptr_t>(pages.base) % kVectorBytes != 0 ||
-       !isWhole(pages.page_stride) || !isWhole(pages.row_stride) ||
-       (planes > 1 && !isWhole(pages.item_stride))))
-    return concat("the engine's pages are not aligned to ", kVectorBytes,
+      reinterpret_cast<std::uintptr_t>(cache.pages(scratch).base) %
+              kWordBytes !=
+          0)
+    return concat("the engine's pages are not aligned to ", kWordBytes,
                   " bytes");
   return "";
 }
