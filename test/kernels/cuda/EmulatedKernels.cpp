@@ -34,6 +34,7 @@ KernelBody bodyOf(const kernels::Kernel &kernel) {
 
 /// On cards the planes are the grid's z.
 template <kernels::PagedCopy kCopy> void pagedRows(Address parameters) {
+  simt::checkLaunchBounds(kernels::kCopyThreads);
   kernels::run_paged_rows<kCopy, kernels::Sound>(
       reinterpret_cast<const kernels::PagedRowsParams *>(
           parameters)[blockIdx.y],
