@@ -29,16 +29,6 @@ bool isBySwitch(const Variant &variant) {
 
 namespace {
 
-/// Where the switch replicates rows in FP8, of kernels that give any so.
-template <typename Outputs>
-auto setMulticast(Outputs &out, Address payload, Address scales, int)
-    -> decltype(void(out.multicastPayload)) {
-  out.multicastPayload = reinterpret_cast<std::uint8_t *>(payload);
-  out.multicastScales = reinterpret_cast<float *>(scales);
-}
-template <typename Outputs>
-void setMulticast(Outputs &, Address, Address, long) {}
-
 template <typename T, int P> class CardRun final : public CardLaunches {
 public:
   CardRun(const CardSet &cards, const FusedKernel &kernel,
@@ -249,7 +239,9 @@ private:
     p.multicastAddends = reinterpret_cast<const void *>(rows_.multicast());
     if (case_.problem.wantsValues)
       p.out.multicastValues = reinterpret_cast<void *>(values_.multicast());
-    setMulticast(p.out, payload_.multicast(), scales_.multicast(), 0);
+    p.out.multicastPayload =
+        reinterpret_cast<std::uint8_t *>(payload_.multicast());
+    p.out.multicastScales = reinterpret_cast<float *>(scales_.multicast());
     p.rows = rows_.part<void>(static_cast<std::size_t>(rank));
     p.tokens = case_.problem.tokens;
     p.width = static_cast<std::int32_t>(width_);
