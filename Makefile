@@ -43,7 +43,8 @@ gpu-test: configure ## Test kernels and golden models on this machine's GPUs (AR
 
 gpu-bench: configure ## Time kernels on this machine's GPUs: a table for layline calibrate
 	cmake --build $(BUILD) -j $(JOBS) --target layline-gpu-bench
-	$(BUILD)/bin/layline-gpu-bench > $(BUILD)/gpu-bench.csv
+	$(BUILD)/bin/layline-gpu-bench > $(BUILD)/gpu-bench.csv.part
+	mv $(BUILD)/gpu-bench.csv.part $(BUILD)/gpu-bench.csv
 	@echo "$(BUILD)/gpu-bench.csv: for $(BUILD)/bin/layline calibrate $(BUILD)/gpu-bench.csv --target ... -o ..."
 
 docs: configure ## Regenerate docs/generated from the .td files
