@@ -14,12 +14,6 @@ using namespace layline::test;
 
 namespace {
 
-FakeCards cards(int count) {
-  FakeCards fake;
-  fake.count = count;
-  return fake;
-}
-
 /// Memory of the current card, which the device makes the rank's.
 struct Memory {
   std::map<layline_memory, std::int64_t> given;

@@ -3,50 +3,36 @@
 #include "FakeGpu.h"
 #include "GoldenRun.h"
 #include "layline/hooks.h"
+#include "weights/HalfFloat.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <set>
 
 using namespace layline::test;
+using layline::runtime::narrowToBF16;
+using layline::runtime::widenBF16;
 
 namespace {
 
 constexpr double kTolerance = 5e-6;
 
-FakeCards cards(int count) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.seed = 3;
-  return fake;
-}
-
 float widened(const void *data, layline_dtype dtype, std::int64_t i) {
   if (dtype == LAYLINE_F32)
     return static_cast<const float *>(data)[i];
-  std::uint32_t bits =
-      std::uint32_t(static_cast<const std::uint16_t *>(data)[i]) << 16;
-  float value = 0;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
+  return widenBF16(static_cast<const std::uint16_t *>(data)[i]);
 }
 
-/// bf16 by cutting bits off: near enough for a test of what is handed over.
 void store(void *data, layline_dtype dtype, std::int64_t i, double value) {
   auto narrow = static_cast<float>(value);
-  if (dtype == LAYLINE_F32) {
+  if (dtype == LAYLINE_F32)
     static_cast<float *>(data)[i] = narrow;
-    return;
-  }
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &narrow, sizeof bits);
-  static_cast<std::uint16_t *>(data)[i] =
-      static_cast<std::uint16_t>((bits + 0x8000U) >> 16);
+  else
+    static_cast<std::uint16_t *>(data)[i] = narrowToBF16(narrow);
 }
 
 std::int64_t placeOf(const layline_pages &pages, std::int64_t row,
@@ -138,7 +124,7 @@ TEST_CASE("an engine's attention runs on the device's streams", "[hooks]") {
                std::tuple(3, "v1.2/gpt_oss-tp3", "gpt_oss"),
                std::tuple(2, "v1.1/llama-tp2-cp2", "llama"));
   CAPTURE(count, plan);
-  FakeGpu gpu(cards(count));
+  FakeGpu gpu(cards(count, 3));
   {
     GoldenRun run("cuda", plan, model);
     run.run(0, 3); // a graph without it
@@ -188,7 +174,7 @@ TEST_CASE("what an engine's attention declines is done as without it",
           "[hooks]") {
   auto precision = GENERATE(LAYLINE_PRECISION_F32, LAYLINE_PRECISION_BF16);
   CAPTURE(precision);
-  FakeGpu gpu(cards(2));
+  FakeGpu gpu(cards(2, 3));
   GoldenRun own("cuda", "v1.0/llama-tp4", "llama", precision),
       asking("cuda", "v1.0/llama-tp4", "llama", precision);
   Engine engine;
@@ -214,7 +200,7 @@ TEST_CASE("what an engine's attention declines is done as without it",
 
 TEST_CASE("an engine's attention that fails is named with its step and rank",
           "[hooks]") {
-  FakeGpu gpu(cards(1));
+  FakeGpu gpu(cards(1, 3));
   {
     GoldenRun run("cuda", "v1.0/llama-tp4", "llama");
     Engine engine;

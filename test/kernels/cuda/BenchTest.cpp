@@ -13,9 +13,7 @@ using namespace layline::test;
 
 TEST_CASE("the bench prints a table of every form, on one card and on several",
           "[bench]") {
-  FakeCards two;
-  two.count = 2;
-  FakeGpu gpu(two);
+  FakeGpu gpu(cards(2));
   std::ostringstream table, notes;
   {
     BenchOptions few;

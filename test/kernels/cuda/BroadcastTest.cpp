@@ -1,7 +1,7 @@
 // A rank's value to all of its group, as one kernel on device cuda.
 #include "FakeGpu.h"
-#include "KernelBench.h"
 #include "Uses.h"
+#include "plans/StepPlans.h"
 
 #include <catch2/catch.hpp>
 
@@ -27,23 +27,10 @@ TEST_CASE("a rank's value and ids go to all of its group as bytes", "[fused]") {
   CAPTURE(count, ranks, precision, root, width);
   bool isBF16 = precision == LAYLINE_PRECISION_BF16;
   Bench bench(ranks, tokens, 0, isBF16 ? "bf16" : "f32");
-  std::string table = bench.table("x", randomValue({64, width}, 1));
-  bench.begin();
-  std::string x = bench.source(table, width),
-              sent = bench.buffer({"tokens", width}, {nullptr, nullptr}),
-              ids = bench.b.typed("i64", Json::array({"tokens"}),
-                                  Json::array({nullptr}));
-  Json attrs = {{"group", "tp"}, {"root", root < 0 ? ranks - 1 : root}};
-  bench.b.step("broadcast", {{"input", x}, {"output", sent}}, attrs);
-  bench.b.step("broadcast", {{"input", bench.ids}, {"output", ids}}, attrs);
-  bench.b.output("sent", sent);
-  bench.b.output("ids", ids);
+  addBroadcasts(bench, root, width);
   Json plan = bench.b.finish();
   REQUIRE(findings(plan) == "");
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = true;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(checkedCards(count));
   {
     TestEngine cuda(plan, precision, "cuda"), cpu(plan, precision, "cpu");
     bench.run(cpu);

@@ -14,13 +14,6 @@ namespace {
 
 constexpr double kTolerance = 5e-6;
 
-FakeCards cards(int count, unsigned seed) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.seed = seed;
-  return fake;
-}
-
 } // namespace
 
 TEST_CASE("golden models over several cards", "[golden]") {

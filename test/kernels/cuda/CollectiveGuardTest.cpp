@@ -61,9 +61,7 @@ TEST_CASE("two collectives of a group on two streams", "[launch]") {
   auto ranks = GENERATE(2, 4);
   auto count = GENERATE(1, 2);
   CAPTURE(ranks, count);
-  FakeCards cards;
-  cards.count = count;
-  FakeGpu gpu(cards);
+  FakeGpu gpu(cards(count));
   {
     TwoStreams two(ranks);
     REQUIRE(findings(two.plan) == "");

@@ -17,13 +17,6 @@ namespace {
 
 constexpr double kTolerance = 5e-6;
 
-FakeCards cards(int count) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.seed = 2;
-  return fake;
-}
-
 struct Products {
   layline_status answer = LAYLINE_OK;
   std::size_t calls = 0;
@@ -74,7 +67,7 @@ TEST_CASE("an engine's products run on the device's streams, in every run",
           "[hooks]") {
   int count = GENERATE(1, 2);
   CAPTURE(count);
-  FakeGpu gpu(cards(count));
+  FakeGpu gpu(cards(count, 2));
   {
     GoldenRun run("cuda", "v1.0/llama-tp4", "llama");
     Products products;
@@ -114,7 +107,7 @@ TEST_CASE("an engine's products run on the device's streams, in every run",
 }
 
 TEST_CASE("an engine's products and experts are refused together", "[hooks]") {
-  FakeGpu gpu(cards(1));
+  FakeGpu gpu(cards(1, 2));
   GoldenRun run("cuda", "v1.0/qwen3_moe-tp3", "qwen3_moe");
   Products products;
   run.check(layline_gemm_set(run.get(), Products::multiply, &products));
@@ -130,7 +123,7 @@ TEST_CASE("a trace has every step of every rank, by the cards' events",
           "[hooks]") {
   int count = GENERATE(1, 2);
   CAPTURE(count);
-  FakeGpu gpu(cards(count));
+  FakeGpu gpu(cards(count, 2));
   {
     GoldenRun run("cuda", "v1.0/llama-tp4", "llama");
     run.run(0, 3); // a run that is not recorded, by graphs

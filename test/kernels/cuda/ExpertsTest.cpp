@@ -2,8 +2,8 @@
 // sorted by expert, permuted, and merged.
 #include "FakeGpu.h"
 #include "GoldenRun.h"
-#include "KernelBench.h"
 #include "Uses.h"
+#include "plans/StepPlans.h"
 
 #include <catch2/catch.hpp>
 
@@ -24,33 +24,16 @@ const std::string kKernels =
 class Mixture {
 public:
   Mixture(std::int64_t ranks, std::int64_t tokens, const std::string &dtype)
-      : bench(ranks, tokens, 0, dtype) {
-    auto stack = [&](const char *key, std::int64_t rows, std::int64_t columns,
-                     std::uint64_t seed) {
-      bench.weight(key, randomValue({kExperts, rows, columns}, seed));
-      return bench.b.weight(key, {kExperts, rows, columns},
-                            {bench.b.block(kExperts), nullptr, nullptr});
-    };
-    x_ = bench.table("x", randomValue({64, kWidth}, 1));
-    gate_ = stack("gate", kInner, kWidth, 3);
-    up_ = stack("up", kInner, kWidth, 4);
-    down_ = stack("down", kWidth, kInner, 5);
-  }
+      : bench(ranks, tokens, 0, dtype),
+        x_(bench.table("x", randomValue({64, kWidth}, 1))),
+        experts_(bench, kExperts, kInner, kWidth) {}
 
   /// Sums over the ranks of what `ids` choose, by `weights`.
   void experts(const Json &ids, const std::string &weights) {
     std::string owed = bench.buffer({"tokens", kWidth}, {nullptr, nullptr},
                                     /*owes=*/true),
                 y = bench.buffer({"tokens", kWidth}, {nullptr, nullptr});
-    bench.b.step("experts",
-                 {{"input", bench.source(x_, kWidth)},
-                  {"ids", ids},
-                  {"weights", weights},
-                  {"gate", gate_},
-                  {"up", up_},
-                  {"down", down_},
-                  {"output", owed}},
-                 {{"function", "silu"}});
+    experts_.add(bench.source(x_, kWidth), ids, weights, owed);
     bench.b.step("all_reduce", {{"input", owed}, {"output", y}},
                  {{"group", "tp"}});
     bench.b.output("y", y);
@@ -59,7 +42,8 @@ public:
   Bench bench;
 
 private:
-  std::string x_, gate_, up_, down_;
+  std::string x_;
+  Experts experts_;
 };
 
 } // namespace
@@ -77,22 +61,12 @@ TEST_CASE("a mixture's rows are sorted, permuted and merged on cards",
   Bench &bench = mixture.bench;
   std::string table = bench.table("logits", randomValue({64, kExperts}, 2));
   bench.begin();
-  std::string ids = bench.b.typed("i32", {"tokens", kTop}, {nullptr, nullptr}),
-              weights = bench.buffer({"tokens", kTop}, {nullptr, nullptr});
-  bench.b.step(
-      "router",
-      {{"logits", bench.source(table, kExperts)},
-       {"ids", ids},
-       {"weights", weights}},
-      {{"top_k", kTop}, {"scoring", "softmax"}, {"renormalize", true}});
-  mixture.experts(ids, weights);
+  Choice choice = addRouter(bench, bench.source(table, kExperts), kTop);
+  mixture.experts(choice.ids, choice.weights);
   Json plan = bench.b.finish();
   REQUIRE(findings(plan) == "");
   auto precision = isBF16 ? LAYLINE_PRECISION_BF16 : LAYLINE_PRECISION_F32;
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = true;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(checkedCards(count));
   {
     TestEngine cuda(plan, precision, "cuda"), cpu(plan, precision, "cpu");
     bench.run(cpu);
@@ -125,9 +99,7 @@ TEST_CASE("a choice of no expert is told, and the next run is right",
       bench.source(table, 1));
   Json plan = bench.b.finish();
   REQUIRE(findings(plan) == "");
-  FakeCards fake;
-  fake.count = 2;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(cards(2));
   TestEngine cuda(plan, LAYLINE_PRECISION_BF16, "cuda"),
       cpu(plan, LAYLINE_PRECISION_BF16, "cpu");
   bench.run(cuda);
@@ -148,9 +120,7 @@ TEST_CASE("a choice of no expert is told, and the next run is right",
 }
 
 TEST_CASE("the mixture of a golden model in bfloat16", "[fused]") {
-  FakeCards fake;
-  fake.count = 3;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(cards(3));
   GoldenRun cuda("cuda", "v1.0/qwen3_moe-tp3", "qwen3_moe",
                  LAYLINE_PRECISION_BF16),
       cpu("cpu", "v1.0/qwen3_moe-tp3", "qwen3_moe", LAYLINE_PRECISION_BF16);

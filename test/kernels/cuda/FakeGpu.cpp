@@ -28,6 +28,19 @@ const std::vector<KernelImage> &fakeImages() {
 
 } // namespace
 
+FakeCards cards(int count, unsigned seed) {
+  FakeCards fake;
+  fake.count = count;
+  fake.emulator.seed = seed;
+  return fake;
+}
+
+FakeCards checkedCards(int count) {
+  FakeCards fake = cards(count);
+  fake.emulator.raceCheck = true;
+  return fake;
+}
+
 FakeGpu::FakeGpu(const FakeCards &cards)
     : cards_(cards), machine_(cards.count, optionsOf(cards)),
       driver_(fakeDriver()), blas_(fakeBlasLt()), nccl_(fakeNccl()),

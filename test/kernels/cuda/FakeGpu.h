@@ -42,6 +42,12 @@ struct FakeCards {
   simt::Options emulator;
 };
 
+/// So many cards, which are alike and reach one another. Threads take turns, or
+/// are drawn by a seed that is not 0.
+FakeCards cards(int count, unsigned seed = 0);
+/// The same, and accesses to one place that nothing orders are errors.
+FakeCards checkedCards(int count);
+
 /// One call of the driver or cuBLASLt.
 struct Call {
   std::string name;  ///< symbol

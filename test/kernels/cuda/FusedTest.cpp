@@ -14,21 +14,10 @@ namespace {
 
 constexpr double kTolerance = 5e-6;
 
-FakeCards cards(int count, unsigned seed = 1) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.seed = seed;
-  return fake;
-}
-
 const std::string kBoundary =
     "reduce_scatter+add+norm+all_gather: row_collective f32 x";
 
 const std::string kFewRows = "all_reduce+add+norm: one_shot f32 x";
-
-bool isFused(const std::string &symbol) {
-  return symbol.rfind("layline_fused_", 0) == 0;
-}
 
 } // namespace
 
@@ -42,7 +31,7 @@ TEST_CASE("a plan's boundaries are launched as kernels, on cards alike",
                std::tuple(1, "v1.1/llama-tp2-cp2", "llama"),
                std::tuple(3, "v1.1/llama-tp2-cp2", "llama"));
   CAPTURE(count, plan);
-  FakeGpu gpu(cards(count));
+  FakeGpu gpu(cards(count, 1));
   {
     GoldenRun run("cuda", plan, model);
     // Rows for every rank, then for few of them: other programs, larger and
@@ -70,7 +59,7 @@ TEST_CASE("a plan's boundaries are launched as kernels, on cards alike",
 }
 
 TEST_CASE("ranks of a card are one launch, whatever their groups", "[fused]") {
-  FakeGpu gpu(cards(1));
+  FakeGpu gpu(cards(1, 1));
   GoldenRun run("cuda", "v1.1/llama-tp2-cp2", "llama");
   run.run(0, 5);
   for (const SeenLaunch &launch : gpu.launches())
@@ -115,7 +104,7 @@ TEST_CASE("fused kernels in the emulator's modes", "[fused]") {
 
 TEST_CASE("what an image lacks runs step by step, to the same values",
           "[fused]") {
-  FakeCards fake = cards(2);
+  FakeCards fake = cards(2, 1);
   fake.lacks = isFused;
   FakeGpu gpu(fake);
   GoldenRun run("cuda", "v1.0/llama-tp4", "llama");
@@ -132,7 +121,7 @@ TEST_CASE("what an image lacks runs step by step, to the same values",
 
 TEST_CASE("a card without room for blocks that wait runs step by step",
           "[fused]") {
-  FakeCards fake = cards(1);
+  FakeCards fake = cards(1, 1);
   fake.emulator.residentThreads = 512 * 19; // 3 blocks for 4 ranks
   fake.multiprocessors = 1;
   FakeGpu gpu(fake);
@@ -146,7 +135,7 @@ TEST_CASE("a card without room for blocks that wait runs step by step",
 
 TEST_CASE("cards that do not reach one another bring values together by NCCL",
           "[fused]") {
-  FakeCards fake = cards(4);
+  FakeCards fake = cards(4, 1);
   fake.peers = false;
   FakeGpu gpu(fake);
   {
@@ -168,7 +157,7 @@ TEST_CASE("cards that do not reach one another bring values together by NCCL",
 }
 
 TEST_CASE("rows go to their experts and come back by NCCL") {
-  FakeCards fake = cards(3);
+  FakeCards fake = cards(3, 1);
   fake.peers = false;
   FakeGpu gpu(fake);
   {
@@ -190,7 +179,7 @@ TEST_CASE("a kernel gives on device cuda the bits of device simt", "[fused]") {
   int count = GENERATE(1, 2);
   CAPTURE(precision, count);
   REQUIRE(layline_simt_enable("plain", nullptr) == LAYLINE_OK);
-  FakeGpu gpu(cards(count));
+  FakeGpu gpu(cards(count, 1));
   // The first boundary's rows are those of the embedding on both, bit for bit;
   // behind it come products, whose sums are in another order.
   GoldenRun cuda("cuda", "v1.0/llama-tp4", "llama", precision, true),
@@ -220,7 +209,7 @@ TEST_CASE("a rank that is late is told, and the next run is right", "[fused]") {
       GENERATE(std::tuple("v1.0/llama-tp4", "llama", "the entry of member", 5),
                std::tuple("v1.2/gpt_neox-tp2", "gpt_neox", "", 1));
   CAPTURE(plan);
-  FakeCards fake = cards(2);
+  FakeCards fake = cards(2, 1);
   fake.emulator.expireSpins = true;
   FakeGpu gpu(fake);
   GoldenRun run("cuda", plan, model);

@@ -2,39 +2,14 @@
 // bytes on device cuda.
 #include "FakeGpu.h"
 #include "GoldenRun.h"
-#include "KernelBench.h"
 #include "Uses.h"
+#include "plans/StepPlans.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 
 using namespace layline::test;
-
-namespace {
-
-FakeCards cards(int count) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = true;
-  return fake;
-}
-
-/// The rank's rows of a value, and all of them again.
-std::string gather(Bench &bench, const std::string &x, const std::string &dtype,
-                   const Json &shape, const Json &block) {
-  Json split(std::vector<Json>(shape.size(), nullptr)), whole = split;
-  split[0] = block;
-  std::string part = bench.b.typed(dtype, shape, split),
-              all = bench.b.typed(dtype, shape, whole);
-  bench.b.step("slice", {{"input", x}, {"output", part}},
-               {{"dim", 0}, {"range", block["range"]}});
-  bench.b.step("all_gather", {{"input", part}, {"output", all}},
-               {{"group", "tp"}, {"dim", 0}, {"range", block["range"]}});
-  return all;
-}
-
-} // namespace
 
 TEST_CASE("ids, rows of 8 bits and narrow rows are gathered as bytes",
           "[fused]") {
@@ -56,14 +31,15 @@ TEST_CASE("ids, rows of 8 bits and narrow rows are gathered as bytes",
                 {"values", values},
                 {"scales", scales}},
                {{"format", "fp8_e4m3"}});
-  bench.b.output("values",
-                 gather(bench, values, "fp8_e4m3", {"tokens", kWidth}, block));
-  bench.b.output("scales", gather(bench, scales, "f32", {"tokens", 1}, block));
-  bench.b.output(
-      "ids", gather(bench, bench.ids, "i64", Json::array({"tokens"}), block));
+  bench.b.output("values", addGather(bench, values, "fp8_e4m3",
+                                     {"tokens", kWidth}, block));
+  bench.b.output("scales",
+                 addGather(bench, scales, "f32", {"tokens", 1}, block));
+  bench.b.output("ids", addGather(bench, bench.ids, "i64",
+                                  Json::array({"tokens"}), block));
   Json plan = bench.b.finish();
   REQUIRE(findings(plan) == "");
-  FakeGpu gpu(cards(count));
+  FakeGpu gpu(checkedCards(count));
   {
     TestEngine cuda(plan, precision, "cuda"), cpu(plan, precision, "cpu");
     bench.run(cuda);
@@ -92,7 +68,7 @@ TEST_CASE("rows in float32, which no kernel of rows of a card gathers, are "
           "bytes",
           "[fused]") {
   // Rows of 64 floats between the layers, 3 ranks.
-  FakeGpu gpu(cards(3));
+  FakeGpu gpu(checkedCards(3));
   GoldenRun run("cuda", "v1.2/gemma2-tp3", "gemma2");
   for (auto [begin, tokens] : {std::pair(0, 9), std::pair(9, 1)}) {
     run.run(begin, tokens);

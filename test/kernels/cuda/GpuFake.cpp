@@ -4,16 +4,9 @@
 namespace layline::test {
 namespace {
 
-FakeCards describe(int cards, unsigned seed) {
-  FakeCards fake;
-  fake.count = cards;
-  fake.emulator.seed = seed;
-  return fake;
-}
-
 class EmulatedGpu final : public Gpu {
 public:
-  EmulatedGpu(int cards, unsigned seed) : gpu_(describe(cards, seed)) {}
+  EmulatedGpu(int count, unsigned seed) : gpu_(cards(count, seed)) {}
   bool isEmulated() const override { return true; }
   int liveCount() const override { return gpu_.liveCount(); }
   std::string fault() const override { return gpu_.emulatorError(); }
@@ -24,8 +17,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Gpu> makeGpu(int cards, unsigned seed) {
-  return std::make_unique<EmulatedGpu>(cards, seed);
+std::unique_ptr<Gpu> makeGpu(int count, unsigned seed) {
+  return std::make_unique<EmulatedGpu>(count, seed);
 }
 
 } // namespace layline::test

@@ -38,9 +38,7 @@ bool poisons(const std::function<void(bool)> &run) {
 }
 
 bool waits(const std::function<void(double)> &run) {
-  FakeCards two;
-  two.count = 2;
-  FakeGpu gpu(two);
+  FakeGpu gpu(cards(2));
   std::size_t meetings = 0;
   bool areAsLong = true;
   gpu.watch("layline_group_barrier", [&](Address parameters) {

@@ -2,6 +2,7 @@
 // inputs, which lie in memory that all of them map.
 #include "FakeGpu.h"
 #include "KernelBench.h"
+#include "Uses.h"
 
 #include <catch2/catch.hpp>
 
@@ -10,17 +11,6 @@
 using namespace layline::test;
 
 namespace {
-
-FakeCards cards(int count, bool hasKernels) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = true;
-  if (!hasKernels)
-    fake.lacks = [](const std::string &symbol) {
-      return symbol.rfind("layline_fused_", 0) == 0;
-    };
-  return fake;
-}
 
 /// Outputs "root", "rows" and "x": a member's ids, all members' rows of
 /// positions, and the embedding of all ids, which no other rank reads.
@@ -56,7 +46,10 @@ TEST_CASE("what a run is given is broadcast and gathered over cards",
                                  std::pair(2, 4), std::pair(4, 4));
   bool hasKernels = GENERATE(true, false);
   CAPTURE(count, ranks, hasKernels);
-  FakeGpu gpu(cards(count, hasKernels));
+  FakeCards fake = checkedCards(count);
+  if (!hasKernels)
+    fake.lacks = isFused;
+  FakeGpu gpu(fake);
   {
     Shared shared(ranks);
     REQUIRE(findings(shared.plan) == "");
@@ -95,7 +88,7 @@ TEST_CASE("inputs that no other card reads stay where the parameters are",
   auto [count, ranks] = GENERATE(std::pair(1, 2), std::pair(2, 2));
   bool isShared = GENERATE(true, false);
   CAPTURE(count, ranks, isShared);
-  FakeGpu gpu(cards(count, true));
+  FakeGpu gpu(checkedCards(count));
   Bench bench(ranks, 7, 0, "f32");
   std::string table = bench.table("x", randomValue({64, 16}, 1));
   bench.begin();

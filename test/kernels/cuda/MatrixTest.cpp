@@ -24,9 +24,8 @@ using namespace layline::test;
 
 namespace {
 
-FakeCards cards(int count) {
-  FakeCards fake;
-  fake.count = count;
+FakeCards matrixCards(int count) {
+  FakeCards fake = cards(count);
   fake.multicast = count > 1;
   fake.emulator.expireSpins = true; // waits have an end
   return fake;
@@ -62,7 +61,7 @@ Ran runOn(const FakeCards &fake, const std::vector<std::string> &arguments) {
 } // namespace
 
 TEST_CASE("every kernel for cards, on one card", "[matrix]") {
-  Ran ran = runOn(cards(1), {});
+  Ran ran = runOn(matrixCards(1), {});
   INFO(ran.out << ran.error);
   CHECK(ran.status == 0);
   CHECK(ran.error.empty());
@@ -90,7 +89,7 @@ TEST_CASE("every kernel for cards, on one card", "[matrix]") {
 }
 
 TEST_CASE("every kernel for cards, on four cards with a switch", "[matrix]") {
-  Ran ran = runOn(cards(4), {});
+  Ran ran = runOn(matrixCards(4), {});
   INFO(ran.out << ran.error);
   CHECK(ran.status == 0);
   CHECK(ran.says(" 0 failed"));
@@ -250,7 +249,7 @@ TEST_CASE("the matrix finds a fault of each family", "[matrix]") {
     CAPTURE(planted.family, planted.what);
     met.insert(planted.family);
     std::vector<std::string> arguments = {"--filter", planted.symbol};
-    FakeCards fake = cards(planted.cards);
+    FakeCards fake = matrixCards(planted.cards);
     // Threads in an order that is not always the same.
     fake.emulator.seed = 7;
     fake.emulator.yieldPercent = 20;
@@ -271,7 +270,7 @@ TEST_CASE("a rank that does not come ends the others, and is told",
           "[matrix]") {
   const std::string symbol =
       "layline_fused_rows_BF16_x3_Owed_Everyone_Rms_None_None";
-  FakeCards fake = cards(1);
+  FakeCards fake = matrixCards(1);
   KernelBody sound = emulatedKernels().at(symbol);
   fake.replaced[symbol] = [sound](Address parameters) {
     if (blockIdx.y != 1)
@@ -299,7 +298,7 @@ TEST_CASE("after a kernel that the card refuses nothing more is run",
           "[matrix]") {
   const std::string symbol =
       "layline_fused_rows_BF16_x2_Own_Everyone_None_None_None";
-  FakeCards fake = cards(1);
+  FakeCards fake = matrixCards(1);
   fake.replaced[symbol] = [](Address) {
     device::ld(reinterpret_cast<const float *>(16));
   };

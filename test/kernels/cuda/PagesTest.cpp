@@ -16,13 +16,6 @@ using namespace layline::test;
 
 namespace {
 
-FakeCards cards(int count, bool checksRaces = false) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = checksRaces;
-  return fake;
-}
-
 /// Rows as [page][row][item] or [page][item][row], in pages of each rank's card
 /// that are given out in a scattered order.
 class CardPages {
@@ -144,7 +137,7 @@ TEST_CASE("a paged cache on cards gives the bits of the device's own",
                Case{2, "v1.2/deepseek_v32-tp2-cp2", "deepseek_v32", 4, 4, true,
                     true, false});
   CAPTURE(count, plan, pageRows, isByItem, hasTable);
-  FakeGpu gpu(cards(count, checksRaces));
+  FakeGpu gpu(checksRaces ? checkedCards(count) : cards(count));
   {
     CardPages pages(count, ranks, pageRows, isByItem);
     pages.hasTable = hasTable;

@@ -16,12 +16,6 @@ namespace {
 
 constexpr double kF32Bound = 5e-6;
 
-FakeCards cards(int count) {
-  FakeCards fake;
-  fake.count = count;
-  return fake;
-}
-
 } // namespace
 
 TEST_CASE("a fused step whose kernel keeps a tap to itself runs in pieces",

@@ -145,10 +145,7 @@ TEST_CASE("rows are quantized on their way between cards", "[fused]") {
   kernel += group ? " fp8:group" : " fp8:row";
   Rows rows(ranks, 9, form, group);
   REQUIRE(findings(rows.plan) == "");
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = true;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(checkedCards(count));
   {
     TestEngine cuda(rows.plan, LAYLINE_PRECISION_BF16, "cuda", taps),
         cpu(rows.plan, LAYLINE_PRECISION_BF16, "cpu");
@@ -181,9 +178,7 @@ TEST_CASE("rows of a group that cards have no FP8 kernel for are quantized by "
   bool taps = GENERATE(true, false);
   CAPTURE(taps);
   Rows rows(3, 9, Form::Gathered, 32);
-  FakeCards fake;
-  fake.count = 3;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(cards(3));
   TestEngine cuda(rows.plan, LAYLINE_PRECISION_BF16, "cuda", taps),
       cpu(rows.plan, LAYLINE_PRECISION_BF16, "cpu");
   rows.bench.run(cuda);
@@ -221,9 +216,7 @@ TEST_CASE("a rank quantizes its own rows", "[fused]") {
   bench.b.output("scales", scales);
   Json plan = bench.b.finish();
   REQUIRE(findings(plan) == "");
-  FakeCards fake;
-  fake.count = count;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(cards(count));
   TestEngine cuda(plan, LAYLINE_PRECISION_BF16, "cuda"),
       cpu(plan, LAYLINE_PRECISION_BF16, "cpu");
   bench.run(cuda);
@@ -244,9 +237,7 @@ TEST_CASE("a golden model whose rows are sent in FP8", "[golden]") {
                std::tuple(4, 4, "quantized/qwen3_moe-tp4-fp8"),
                std::tuple(3, 3, "quantized/qwen3_moe-tp3-fp8-group16"));
   CAPTURE(count, name);
-  FakeCards fake;
-  fake.count = count;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(cards(count));
   GoldenRun cuda("cuda", name, "qwen3_moe", LAYLINE_PRECISION_BF16),
       cpu("cpu", name, "qwen3_moe", LAYLINE_PRECISION_BF16);
   for (auto [begin, tokens] : {std::pair(0, 6), std::pair(6, 1)}) {

@@ -1,7 +1,7 @@
 // Heads that are rotated by the kernel of the catalogue on device cuda.
 #include "FakeGpu.h"
-#include "KernelBench.h"
 #include "Uses.h"
+#include "plans/StepPlans.h"
 
 #include <catch2/catch.hpp>
 
@@ -13,45 +13,12 @@ using namespace layline::test;
 
 namespace {
 
-constexpr std::int64_t kHeads = 2, kHeadWidth = 24, kTokens = 10;
-
 /// A rope step of own rows, whose positions are a part of a run's input.
 struct Heads {
   Heads(std::int64_t ranks, std::int64_t start, const std::string &dtype,
         const std::string &style, int rotary, bool isInPlace = false)
-      : bench(ranks, kTokens, start, dtype) {
-    if (style == "interleaved_to_half")
-      bench.b.require("latent_attention");
-    std::vector<double> near, far;
-    for (int i = 0; i < rotary / 2; ++i) {
-      near.push_back(std::pow(1e4, -2.0 * i / rotary));
-      far.push_back(near.back() / 2);
-    }
-    // Other numbers from position 100 on.
-    bench.b.table(
-        "rope", near,
-        {{"long",
-          {{"above", 100}, {"attention_factor", 1.5}, {"inv_freq", far}}}});
-    std::string table =
-        bench.table("x", randomValue({64, kHeads * kHeadWidth}, 1));
-    bench.begin();
-    std::string mine = bench.rows(bench.source(table, kHeads * kHeadWidth),
-                                  kHeads * kHeadWidth);
-    Json rows = bench.b.block("tokens"), shape = {"tokens", kHeads, kHeadWidth};
-    std::string positions =
-        bench.b.typed("i64", Json::array({"tokens"}), Json::array({rows}));
-    const Json heads = {{"buffer", mine}, {"shape", shape}};
-    std::string y =
-        isInPlace ? mine : bench.buffer(shape, {rows, nullptr, nullptr});
-    bench.b.step("slice", {{"input", bench.positions}, {"output", positions}},
-                 {{"dim", 0}, {"range", "tokens/tp"}});
-    bench.b.step("rope",
-                 {{"input", heads},
-                  {"positions", positions},
-                  {"table", "rope"},
-                  {"output", isInPlace ? heads : Json(y)}},
-                 {{"style", style}, {"rotary", rotary}});
-    bench.b.output("y", y);
+      : bench(ranks, 10, start, dtype) {
+    addRope(bench, style, rotary, isInPlace);
     plan = bench.b.finish();
   }
 
@@ -71,10 +38,7 @@ TEST_CASE("heads are rotated on cards as on device cpu", "[fused]") {
   CAPTURE(style, rotary, count, start);
   Heads heads(ranks, start, "bf16", style, rotary);
   REQUIRE(findings(heads.plan) == "");
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = true;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(checkedCards(count));
   {
     TestEngine cuda(heads.plan, LAYLINE_PRECISION_BF16, "cuda"),
         cpu(heads.plan, LAYLINE_PRECISION_BF16, "cpu");
@@ -111,9 +75,7 @@ TEST_CASE("heads are rotated where they stand, unless pairs change places",
   CAPTURE(style);
   Heads heads(2, 3, "bf16", style, 16, /*isInPlace=*/true);
   REQUIRE(findings(heads.plan) == "");
-  FakeCards fake;
-  fake.emulator.raceCheck = true;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(checkedCards(1));
   TestEngine cuda(heads.plan, LAYLINE_PRECISION_BF16, "cuda"),
       cpu(heads.plan, LAYLINE_PRECISION_BF16, "cpu");
   heads.bench.run(cuda);
@@ -135,9 +97,7 @@ TEST_CASE("in float32, of which cards have no rope of the catalogue, the "
   auto start = GENERATE(0, 95, 1 << 20);
   CAPTURE(style, start);
   Heads heads(3, start, "f32", style, 12);
-  FakeCards fake;
-  fake.count = 2;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(cards(2));
   TestEngine cuda(heads.plan, LAYLINE_PRECISION_F32, "cuda"),
       cpu(heads.plan, LAYLINE_PRECISION_F32, "cpu");
   heads.bench.run(cuda);

@@ -18,10 +18,7 @@ TEST_CASE("rows are scattered into the device's own caches", "[fused]") {
                std::tuple(2, "v1.2/deepseek_v3-tp4", "deepseek_v3", 2));
   CAPTURE(precision, count, plan);
   const bool isBF16 = precision == LAYLINE_PRECISION_BF16;
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.raceCheck = true;
-  FakeGpu gpu(fake);
+  FakeGpu gpu(checkedCards(count));
   GoldenRun cuda("cuda", plan, model, precision),
       cpu("cpu", plan, model, precision);
   // Programs are for a token count, whatever the past.

@@ -13,13 +13,6 @@ using namespace layline::test;
 
 namespace {
 
-FakeCards cards(int count, unsigned seed) {
-  FakeCards fake;
-  fake.count = count;
-  fake.emulator.seed = seed;
-  return fake;
-}
-
 /// Places in the order in which work began, -1 if it did not.
 struct Places {
   std::ptrdiff_t first = -1, last = -1;

@@ -29,10 +29,9 @@ std::vector<Card *> pointers(const std::vector<std::unique_ptr<Card>> &cards) {
 }
 
 FakeCards withMulticast(int count) {
-  FakeCards cards;
-  cards.count = count;
-  cards.multicast = true;
-  return cards;
+  FakeCards fake = cards(count);
+  fake.multicast = true;
+  return fake;
 }
 
 std::vector<std::size_t> bytesOf(const FakeGpu &gpu, const std::string &name) {
@@ -46,9 +45,7 @@ std::vector<std::size_t> bytesOf(const FakeGpu &gpu, const std::string &name) {
 } // namespace
 
 TEST_CASE("parts are made, mapped and opened to all cards, sizes rounded up") {
-  FakeCards description;
-  description.count = 3;
-  FakeGpu gpu(description);
+  FakeGpu gpu(cards(3));
   {
     auto cards = openCards(3);
     gpu.forgetCalls();

@@ -26,6 +26,10 @@ std::vector<std::string> usesOf(layline_engine *engine) {
   return uses;
 }
 
+bool isFused(const std::string &symbol) {
+  return symbol.rfind("layline_fused_", 0) == 0;
+}
+
 bool waitsForRanks(const std::string &symbol) {
   const auto &fused = kernels::fusedKernels();
   return symbol == "layline_group_barrier" ||

@@ -19,6 +19,9 @@ std::vector<std::string> usesOf(layline_engine *engine);
 std::ptrdiff_t usesWith(const std::vector<std::string> &uses,
                         const std::string &text);
 
+/// Whether a kernel is one of the catalogue, by its symbol: no local one.
+bool isFused(const std::string &symbol);
+
 /// Whether blocks of a kernel, by its symbol, wait for those of other ranks.
 bool waitsForRanks(const std::string &symbol);
 

@@ -1,6 +1,7 @@
 // all_gathers of what kernels of rows do not compute with: ids, rows of 8 bits,
 // rows that are no vectors. Moved by gather_rows, bit for bit.
 #include "Both.h"
+#include "StepPlans.h"
 
 #include <catch2/catch.hpp>
 
@@ -12,24 +13,6 @@ namespace {
 std::string gatherOf(std::int64_t ranks, bool isByWord) {
   return "gather_rows x" + std::to_string(ranks) + " own->everyone" +
          (isByWord ? " by_word" : "");
-}
-
-/// The rank's rows of a value, and all of them again.
-struct Gathered {
-  std::string part, all;
-};
-Gathered gather(Bench &bench, const std::string &x, const std::string &dtype,
-                const Json &shape, const Json &block,
-                const std::string &group = "tp") {
-  Json split(std::vector<Json>(shape.size(), nullptr)), whole = split;
-  split[0] = block;
-  Gathered result{bench.b.typed(dtype, shape, split),
-                  bench.b.typed(dtype, shape, whole)};
-  bench.b.step("slice", {{"input", x}, {"output", result.part}},
-               {{"dim", 0}, {"range", block["range"]}});
-  bench.b.step("all_gather", {{"input", result.part}, {"output", result.all}},
-               {{"group", group}, {"dim", 0}, {"range", block["range"]}});
-  return result;
 }
 
 } // namespace
@@ -44,19 +27,11 @@ TEST_CASE("ids are gathered as bytes") {
   std::string table = bench.table("x", randomValue({64, kExperts}, 2));
   bench.begin();
   // One id a row is 8 bytes, two are a vector.
-  std::string ids = bench.b.typed("i32", {"tokens", kTop}, {nullptr, nullptr}),
-              weights = bench.buffer({"tokens", kTop}, {nullptr, nullptr});
-  bench.b.step(
-      "router",
-      {{"logits", bench.source(table, kExperts)},
-       {"ids", ids},
-       {"weights", weights}},
-      {{"top_k", kTop}, {"scoring", "softmax"}, {"renormalize", true}});
+  std::string ids = addRouter(bench, bench.source(table, kExperts), kTop).ids;
   Json block = bench.b.block("tokens");
-  bench.b.output("positions", gather(bench, bench.positions, "i64",
-                                     Json::array({"tokens"}), block)
-                                  .all);
-  bench.b.output("ids", gather(bench, ids, "i32", {"tokens", kTop}, block).all);
+  bench.b.output("positions", addGather(bench, bench.positions, "i64",
+                                        Json::array({"tokens"}), block));
+  bench.b.output("ids", addGather(bench, ids, "i32", {"tokens", kTop}, block));
   Both both(bench);
   CHECK(both.kernels.integers("positions") == count(tokens));
   CHECK(both.kernels.integers("ids") == both.cpu.integers("ids"));
@@ -68,9 +43,9 @@ TEST_CASE("ids of zigzag rows are put in their places") {
   Bench bench(1, 16, 0, "f32");
   bench.b.addContextAxis(4);
   bench.begin();
-  bench.b.output("ids", gather(bench, bench.ids, "i64", Json::array({"tokens"}),
-                               bench.b.zigzag("tokens"), "cp")
-                            .all);
+  bench.b.output("ids",
+                 addGather(bench, bench.ids, "i64", Json::array({"tokens"}),
+                           bench.b.zigzag("tokens"), "cp"));
   Both both(bench);
   CHECK(both.kernels.integers("ids") == count(16));
   both.checkKernel(gatherOf(4, true));
@@ -101,9 +76,9 @@ TEST_CASE("quantized rows and their scales are gathered as bytes") {
                {{"input", x}, {"values", values}, {"scales", scales}}, attrs);
   Json block = bench.b.block("tokens");
   std::string allValues =
-                  gather(bench, values, format, {"tokens", width}, block).all,
+                  addGather(bench, values, format, {"tokens", width}, block),
               allScales =
-                  gather(bench, scales, "f32", {"tokens", columns}, block).all;
+                  addGather(bench, scales, "f32", {"tokens", columns}, block);
   bench.b.step("dequantize",
                {{"values", allValues}, {"scales", allScales}, {"output", y}});
   for (auto [id, buffer] : {std::pair("values", allValues),
@@ -134,10 +109,9 @@ TEST_CASE("rows of a number of elements that no vector holds are bytes") {
   Bench bench(3, 7, 0, isBF16 ? "bf16" : "f32");
   std::string table = bench.table("x", randomValue({64, width}, 1));
   bench.begin();
-  bench.b.output("all", gather(bench, bench.source(table, width),
-                               isBF16 ? "bf16" : "f32", {"tokens", width},
-                               bench.b.block("tokens"))
-                            .all);
+  bench.b.output("all", addGather(bench, bench.source(table, width),
+                                  isBF16 ? "bf16" : "f32", {"tokens", width},
+                                  bench.b.block("tokens")));
   Both both(bench, precision);
   both.checkBits("all");
   if (isMoved)
@@ -154,9 +128,9 @@ TEST_CASE("ids that no kernel gathers go step by step, and the listing says "
   CAPTURE(ranks);
   Bench bench(ranks, 7, 0, "f32");
   bench.begin();
-  bench.b.output("ids", gather(bench, bench.ids, "i64", Json::array({"tokens"}),
-                               bench.b.block("tokens"))
-                            .all);
+  bench.b.output("ids",
+                 addGather(bench, bench.ids, "i64", Json::array({"tokens"}),
+                           bench.b.block("tokens")));
   Both both(bench);
   CHECK(both.kernels.integers("ids") == count(7));
   both.checkWithout("all_gather: " + std::string(reason));

@@ -3,6 +3,7 @@
 #include "Both.h"
 #include "LlamaPlan.h"
 #include "PagedCache.h"
+#include "StepPlans.h"
 
 #include <catch2/catch.hpp>
 
@@ -21,17 +22,7 @@ TEST_CASE("a rank's value goes to all of its group") {
   // 2048 elements are chunks for several blocks, 5 x 3 no whole vectors.
   auto [tokens, width] = GENERATE(std::pair(8, 256), std::pair(5, 3));
   Bench bench(ranks, tokens, 0, "f32");
-  std::string table = bench.table("x", randomValue({64, width}, 1));
-  bench.begin();
-  std::string x = bench.source(table, width),
-              sent = bench.buffer({"tokens", width}, {nullptr, nullptr}),
-              ids = bench.b.typed("i64", Json::array({"tokens"}),
-                                  Json::array({nullptr}));
-  Json attrs = {{"group", "tp"}, {"root", root < 0 ? ranks - 1 : root}};
-  bench.b.step("broadcast", {{"input", x}, {"output", sent}}, attrs);
-  bench.b.step("broadcast", {{"input", bench.ids}, {"output", ids}}, attrs);
-  bench.b.output("sent", sent);
-  bench.b.output("ids", ids);
+  addBroadcasts(bench, root, width);
   Both both(bench);
   both.checkBits("sent");
   CHECK(both.kernels.integers("ids") == count(tokens));
@@ -137,33 +128,7 @@ TEST_CASE("heads are rotated in all styles, by vectors and by elements") {
   auto rotary = GENERATE(16, 12);
   auto start = GENERATE(0, 90); // other numbers from position 100 on
   Bench bench(3, 12, start, "f32");
-  if (style == "interleaved_to_half")
-    bench.b.require("latent_attention");
-  std::vector<double> near, far;
-  for (int i = 0; i < rotary / 2; ++i) {
-    near.push_back(std::pow(1e4, -2.0 * i / rotary));
-    far.push_back(near.back() / 2);
-  }
-  bench.b.table(
-      "rope", near,
-      {{"long",
-        {{"above", 100}, {"attention_factor", 1.5}, {"inv_freq", far}}}});
-  std::string table = bench.table("x", randomValue({64, 2 * 24}, 1));
-  bench.begin();
-  std::string mine = bench.rows(bench.source(table, 2 * 24), 2 * 24);
-  std::string positions = bench.b.typed("i64", Json::array({"tokens"}),
-                                        Json::array({rowsOf(bench)})),
-              y = bench.buffer({"tokens", 2, 24},
-                               {rowsOf(bench), nullptr, nullptr});
-  bench.b.step("slice", {{"input", bench.positions}, {"output", positions}},
-               {{"dim", 0}, {"range", "tokens/tp"}});
-  bench.b.step("rope",
-               {{"input", {{"buffer", mine}, {"shape", {"tokens", 2, 24}}}},
-                {"positions", positions},
-                {"table", "rope"},
-                {"output", y}},
-               {{"style", style}, {"rotary", rotary}});
-  bench.b.output("y", y);
+  addRope(bench, style, rotary);
   Both both(bench);
   // An angle is reduced in another way (kernels/Rope.cuh).
   CHECK(error(both.kernels.output("y").data, both.cpu.output("y").data) < 1e-6);
@@ -239,19 +204,11 @@ TEST_CASE("a mixture's rows are sorted, permuted and merged by kernels") {
   auto isRouted = GENERATE(false, true);
   constexpr int kExperts = 5, kInner = 6, kWidth = 16, kTop = 2;
   Bench bench(ranks, 7, 0, "f32");
-  auto stack = [&](const char *key, const std::vector<std::int64_t> &shape,
-                   std::uint64_t seed) {
-    bench.weight(key, randomValue(shape, seed));
-    return bench.b.weight(key, shape,
-                          {bench.b.block(kExperts), nullptr, nullptr});
-  };
   if (isRouted)
     bench.b.require("expert_parallel");
   std::string xw = bench.table("x", randomValue({64, kWidth}, 1)),
-              lw = bench.table("logits", randomValue({64, kExperts}, 2)),
-              gate = stack("gate", {kExperts, kInner, kWidth}, 3),
-              up = stack("up", {kExperts, kInner, kWidth}, 4),
-              down = stack("down", {kExperts, kWidth, kInner}, 5);
+              lw = bench.table("logits", randomValue({64, kExperts}, 2));
+  Experts experts(bench, kExperts, kInner, kWidth);
   bench.begin();
   std::string x = bench.source(xw, kWidth), scores = bench.source(lw, kExperts);
   if (isRouted) {
@@ -264,11 +221,8 @@ TEST_CASE("a mixture's rows are sorted, permuted and merged by kernels") {
   };
   Json block = isRouted ? rowsOf(bench) : Json(),
        at = isRouted ? bench.b.routed("tokens", kExperts) : Json();
-  std::string ids = rows(block, kTop, false, "i32"),
-              weights = rows(block, kTop), made = rows(at, kWidth, true);
-  bench.b.step(
-      "router", {{"logits", scores}, {"ids", ids}, {"weights", weights}},
-      {{"top_k", kTop}, {"scoring", "softmax"}, {"renormalize", true}});
+  auto [ids, weights] = addRouter(bench, scores, kTop, block);
+  std::string made = rows(at, kWidth, true);
   std::string chosen = ids;
   Json group = {{"group", "tp"}, {"range", "tokens/tp"}, {"experts", kExperts}};
   if (isRouted) {
@@ -285,15 +239,7 @@ TEST_CASE("a mixture's rows are sorted, permuted and merged by kernels") {
     x = sent;
     weights = sentWeights;
   }
-  bench.b.step("experts",
-               {{"input", x},
-                {"ids", chosen},
-                {"weights", weights},
-                {"gate", gate},
-                {"up", up},
-                {"down", down},
-                {"output", made}},
-               {{"function", "silu"}});
+  experts.add(x, chosen, weights, made);
   std::string y = rows(block, kWidth);
   if (isRouted)
     bench.b.step("combine", {{"input", made}, {"ids", ids}, {"output", y}},
