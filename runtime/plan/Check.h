@@ -48,7 +48,7 @@ void checkContracts(const Plan &plan, Findings &findings);
 /// Rows that were dispatched to their experts are read by these alone, and come
 /// back by the ids that they went by.
 void checkRouting(const Plan &plan, Findings &findings);
-/// Events, order of streams, `after`; collectives of one flag, or of one group.
+/// Events, order of streams, `after`; collectives one behind the other.
 void checkOrder(const Plan &plan, Findings &findings);
 /// Written before read, used inside `live`, no two live buffers in one place.
 void checkLifetimes(const Plan &plan, Findings &findings);

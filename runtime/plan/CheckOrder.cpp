@@ -143,29 +143,66 @@ std::set<int> groupsOf(const Plan &plan, const Step &step) {
   return groups;
 }
 
-/// One collective in flight per group too, of whichever flags: the ranks meet
-/// by what a device has for the group, and two streams may bring the two to them
-/// in different orders.
-void checkGroups(const Plan &plan, const Variant &variant,
-                 const HappensBefore &before, Findings &findings) {
-  std::vector<int> lastOf(plan.groups.size(), -1);
+/// "0, 1, 2, ..": the ranks that rank 0 meets in a group, itself among them.
+std::string printMembers(const Plan &plan, const Group &group) {
+  constexpr std::size_t kPrinted = 8;
+  std::vector<std::int64_t> members;
+  plan.forEachSetting(group.axes, [&](const std::vector<std::int64_t> &at) {
+    std::int64_t rank = 0; // row-major
+    for (std::size_t axis = 0; axis < at.size(); ++axis)
+      rank = rank * plan.axes[axis].size + at[axis];
+    members.push_back(rank);
+  });
+  std::sort(members.begin(), members.end());
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kPrinted, members.size()); ++i)
+    text += (i > 0 ? ", " : "") + std::to_string(members[i]);
+  return members.size() > kPrinted ? text + ", .." : text;
+}
+
+/// Collectives that a rank waits in stand one behind the other, of whichever
+/// flags and groups. Of one group the ranks meet by what a device has for it.
+/// Of two, which share ranks since each rank is in an instance of both, one
+/// rank may begin the first and another the second, and each then holds the
+/// processors that the other's partner waits for.
+void checkCollectives(const Plan &plan, const Variant &variant,
+                      const HappensBefore &before, Findings &findings) {
+  int last = -1;
   for (std::size_t i = 0; i < variant.steps.size(); ++i) {
     const Step &step = variant.steps[i];
-    for (int group : groupsOf(plan, step))
-      findings.of([&] {
-        int last = std::exchange(lastOf[group], static_cast<int>(i));
-        if (last < 0 || before(last, static_cast<int>(i)))
-          return;
-        const Step &other = variant.steps[last];
-        // Of one flag: checkFlags has said so.
-        if (step.flag != other.flag)
-          StepContract{plan, variant, step}.fail(
-              "is on stream '", plan.streams[step.stream],
-              "' and may run at the same time as step '", other.id,
-              "' on stream '", plan.streams[other.stream],
-              "', a collective of the same group '", plan.groups[group].id,
-              "'; an event between the two is expected");
+    const std::set<int> groups = groupsOf(plan, step);
+    if (groups.empty())
+      continue;
+    findings.of([&] {
+      // Neighbours in the list: whoever is behind the last is behind all.
+      int previous = std::exchange(last, static_cast<int>(i));
+      if (previous < 0 || before(previous, static_cast<int>(i)))
+        return;
+      const Step &other = variant.steps[previous];
+      // Of one flag: checkFlags has said so.
+      if (step.flag == other.flag)
+        return;
+      const std::set<int> others = groupsOf(plan, other);
+      auto shared = std::find_if(groups.begin(), groups.end(), [&](int group) {
+        return others.count(group) != 0;
       });
+      const Group &ours = plan.groups[shared == groups.end() ? *groups.begin()
+                                                             : *shared],
+                  &theirs = plan.groups[*others.begin()];
+      std::string why =
+          concat("a collective of the same group '", ours.id, "'");
+      if (shared == groups.end())
+        why = concat("a collective of group '", theirs.id,
+                     "', while this is of '", ours.id, "': rank 0 meets ranks ",
+                     printMembers(plan, theirs), " there and ranks ",
+                     printMembers(plan, ours),
+                     " here, and ranks may begin the two in different orders");
+      StepContract{plan, variant, step}.fail(
+          "is on stream '", plan.streams[step.stream],
+          "' and may run at the same time as step '", other.id, "' on stream '",
+          plan.streams[other.stream], "', ", why,
+          "; an event between the two is expected");
+    });
   }
 }
 
@@ -260,7 +297,7 @@ void checkOrder(const Plan &plan, Findings &findings) {
     checkEvents(plan, variant, findings);
     checkAfter(plan, variant, before, findings);
     checkFlags(plan, variant, before, findings);
-    checkGroups(plan, variant, before, findings);
+    checkCollectives(plan, variant, before, findings);
     checkCaches(plan, variant, before, findings);
     checkPositions(plan, variant, findings);
   }

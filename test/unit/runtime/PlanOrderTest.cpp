@@ -157,28 +157,81 @@ TEST_CASE("collectives of one rank wait for nobody", "[plan]") {
   CHECK(findings(plan) == "");
 }
 
-TEST_CASE("groups over other axes are ordered by themselves", "[plan]") {
+namespace {
+
+/// s1 sends x over `first` and s2 over `second`, on two streams; of 2 ranks tp
+/// and `context` ranks cp, "all" is both.
+Json sentOnTwoStreams(const std::string &first, const std::string &second,
+                      std::int64_t context = 2) {
   PlanBuilder builder(2, 4);
-  builder.addContextAxis(2);
+  builder.addContextAxis(context);
   std::string table = builder.weight("t", {4, 2}, {nullptr, nullptr});
   builder.variant("v", 1, 4);
   std::string ids = builder.input("input_ids");
   Json shape = {"tokens", 2}, dims = {nullptr, nullptr};
   std::string x = builder.buffer(shape, dims);
   builder.step("embedding", {{"ids", ids}, {"weight", table}, {"output", x}});
-  for (const char *group : {"tp", "cp"}) {
+  for (const std::string &group : {first, second}) {
     std::string copy = builder.buffer(shape, dims);
     builder.step("broadcast", {{"input", x}, {"output", copy}},
-                 {{"group", group}, {"root", 0}});
+                 {{"group", "tp"}, {"root", 0}});
     builder.output(group, copy);
   }
   Json plan = builder.finish();
+  plan["groups"].push_back(
+      {{"id", "all"}, {"axes", {"tp", "cp"}}, {"ranks", 2 * context}});
+  addFlag(plan, "f.all");
+  plan["flags"].back()["group"] = "all";
+  plan["flags"].back()["key"] = Json::array();
   Json &steps = plan["variants"][0]["steps"];
+  for (auto [i, group] : {std::pair(1, first), std::pair(2, second)}) {
+    steps[i]["attrs"]["group"] = group;
+    steps[i]["flag"] = "f." + group;
+  }
   steps[1]["stream"] = "comm";
   steps[0]["signals"] = steps[1]["waits"] = {"e0"};
+  return plan;
+}
+
+} // namespace
+
+TEST_CASE("groups that share ranks are not used by two streams at once",
+          "[plan]") {
+  // Of one axis each; one inside the other.
+  auto [first, second, ranks] =
+      GENERATE(std::tuple("tp", "cp",
+                          "rank 0 meets ranks 0, 2 there and ranks 0, 1 here"),
+               std::tuple("cp", "all",
+                          "rank 0 meets ranks 0, 1 there and ranks 0, 1, 2, 3 "
+                          "here"),
+               std::tuple("all", "tp",
+                          "rank 0 meets ranks 0, 1, 2, 3 there and ranks 0, 2 "
+                          "here"));
+  CAPTURE(first, second);
+  Json plan = sentOnTwoStreams(first, second);
+  CHECK_THAT(findings(plan),
+             Contains("step 's2' (broadcast): is on stream 'compute' and may "
+                      "run at the same time as step 's1' on stream 'comm', a "
+                      "collective of group '" +
+                      std::string(first) + "', while this is of '" + second +
+                      "': " + ranks +
+                      ", and ranks may begin the two in different orders; an "
+                      "event between the two is expected"));
+  Json &steps = plan["variants"][0]["steps"];
+  // On one stream they follow one another, and behind an event too; the event
+  // of what stands before both says nothing of them.
+  Json onOne = plan, before = plan;
+  onOne["variants"][0]["steps"][1]["stream"] = "compute";
+  CHECK(findings(onOne) == "");
+  before["variants"][0]["steps"][2]["waits"] = {"e0"};
+  CHECK_THAT(findings(before), Contains("may run at the same time"));
+  steps[1]["signals"] = steps[2]["waits"] = {"e1"};
   CHECK(findings(plan) == "");
-  // Were both of tp, they would have one flag.
-  steps[2]["attrs"]["group"] = "tp";
-  steps[2]["flag"] = "f.tp";
-  CHECK_THAT(findings(plan), Contains("which uses the same flag 'f.tp'"));
+}
+
+TEST_CASE("a group of one rank is ordered with no other", "[plan]") {
+  CHECK(findings(sentOnTwoStreams("cp", "tp", 1)) == "");
+  CHECK(findings(sentOnTwoStreams("tp", "cp", 1)) == "");
+  CHECK_THAT(findings(sentOnTwoStreams("tp", "all", 1)),
+             Contains("may run at the same time"));
 }
