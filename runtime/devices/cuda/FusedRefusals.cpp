@@ -18,25 +18,28 @@ const char *nameOf(NumberType type) {
   return names[static_cast<std::size_t>(type)];
 }
 
-/// What kernels take a vector at a time.
-constexpr Address kAlignment = 16;
+/// Bytes that kernels take at a time, at multiples of which values begin.
+constexpr Address kVector = 16, kWord = 4, kElement = 1;
 
-/// Why a kernel cannot take numbers as they are kept: it wants this type, and a
-/// vector at a time unless `isByElement`.
+std::string whyNotAligned(Address address, Address unit) {
+  if (address % unit == 0)
+    return "";
+  return concat("a value does not begin at a multiple of ", unit, " bytes");
+}
+
+/// Why a kernel cannot take numbers as they are kept: it wants this type, and
+/// so many bytes at a time.
 std::string whyNotTaken(const Numbers &numbers, NumberType type,
-                        bool isByElement = false) {
+                        Address unit = kVector) {
   if (numbers.type != type)
     return concat("a value is kept in ", nameOf(numbers.type),
                   " where the kernel takes ", nameOf(type));
-  if (!isByElement && reinterpret_cast<Address>(numbers.data) % kAlignment != 0)
-    return concat("a value does not begin at a multiple of ", kAlignment,
-                  " bytes");
-  return "";
+  return whyNotAligned(reinterpret_cast<Address>(numbers.data), unit);
 }
 
 /// The same of values that are bytes to a kernel.
 std::string whyNotMoved(const RankView &rank, const Operand &operand,
-                        std::int64_t taken) {
+                        std::int64_t taken, Address unit = kVector) {
   std::int64_t each = isInteger(operand.dtype)
                           ? std::int64_t(sizeof(std::int64_t))
                           : local::numberBytes(rank.numbers(operand).type);
@@ -48,11 +51,9 @@ std::string whyNotMoved(const RankView &rank, const Operand &operand,
                   " bytes where the kernel takes ", taken);
   // Inputs of a run are tables of its parameters, which are aligned.
   const Buffer &buffer = rank.run->variant->buffers[operand.index];
-  if (buffer.kind != Buffer::Class::Input &&
-      rank.address(operand.index) % kAlignment != 0)
-    return concat("a value does not begin at a multiple of ", kAlignment,
-                  " bytes");
-  return "";
+  return buffer.kind == Buffer::Class::Input
+             ? ""
+             : whyNotAligned(rank.address(operand.index), unit);
 }
 
 std::string whyNotRows(const RankView &rank, const LaunchPlan &planned) {
@@ -79,8 +80,7 @@ std::string whyNotRows(const RankView &rank, const LaunchPlan &planned) {
     return "rows leave it that are gathered quantized";
   const QuantizedRows rows = quantizedRows(rank, planned);
   std::string why = whyNotTaken(rows.payload, NumberType::E4M3);
-  return why.empty() ? whyNotTaken(rows.scales, NumberType::F32,
-                                   /*isByElement=*/true)
+  return why.empty() ? whyNotTaken(rows.scales, NumberType::F32, kElement)
                      : why;
 }
 
@@ -92,9 +92,10 @@ std::string whyNotGathered(const RankView &rank, const LaunchPlan &planned) {
       rowBytes = planned.problem.width,
       own =
           planned.own(static_cast<std::int64_t>(memberOf(rank, planned))).size;
-  std::string why = whyNotMoved(rank, *work.rows, own * rowBytes);
+  const Address unit = planned.variant.byElement ? kWord : kVector;
+  std::string why = whyNotMoved(rank, *work.rows, own * rowBytes, unit);
   return why.empty() ? whyNotMoved(rank, *work.values,
-                                   planned.problem.tokens * rowBytes)
+                                   planned.problem.tokens * rowBytes, unit)
                      : why;
 }
 
@@ -112,7 +113,7 @@ std::string whyNotRotated(const RankView &rank, const LaunchPlan &planned) {
   for (const Numbers &numbers : {from, to})
     if (std::string why =
             whyNotTaken(numbers, numberType(planned.variant.dtype),
-                        planned.variant.byElement);
+                        planned.variant.byElement ? kElement : kVector);
         !why.empty())
       return why;
   // A kernel's threads each read what they write over.
@@ -135,7 +136,9 @@ std::string whyNotMixed(const RankView &rank, const LaunchPlan &planned) {
 }
 
 /// Pages are the engine's to lay out, in every run anew, where a launch is made
-/// for many: rows of the device's own caches are scattered, as of one page.
+/// for many: rows of the device's own caches are scattered, as of one page. By
+/// vectors where sizes and addresses allow it, which the kernel sees for
+/// itself, else by words.
 std::string whyNotScattered(const RankView &rank, const LaunchPlan &planned) {
   const Operand &input = planned.step->arg("input"),
                 &cache = planned.step->arg("cache");
@@ -143,15 +146,15 @@ std::string whyNotScattered(const RankView &rank, const LaunchPlan &planned) {
   if (rows.hooks)
     return "its rows are in pages of the engine's";
   const std::int64_t bytes = rows.slice.rowElements() * rows.elementBytes;
-  if (bytes % static_cast<std::int64_t>(kAlignment) != 0)
+  if (bytes % static_cast<std::int64_t>(kWord) != 0)
     return concat("rows of ", bytes, " bytes, kernels move multiples of ",
-                  kAlignment);
+                  kWord);
   if (!isInteger(input.dtype))
-    if (std::string why =
-            whyNotTaken(rank.numbers(input), rank.pages(cache).rows.type);
+    if (std::string why = whyNotTaken(rank.numbers(input),
+                                      rank.pages(cache).rows.type, kWord);
         !why.empty())
       return why;
-  return whyNotMoved(rank, input, planned.problem.tokens * bytes);
+  return whyNotMoved(rank, input, planned.problem.tokens * bytes, kWord);
 }
 
 } // namespace

@@ -82,3 +82,32 @@ TEST_CASE("rows in float32, which no kernel of rows of a card gathers, are "
                    "all_gather: gather_rows x3 own->everyone") == 1);
   CHECK(gpu.emulatorError().empty());
 }
+
+TEST_CASE("narrow rows are gathered by words, wherever words may begin",
+          "[fused]") {
+  // Rows of 6 elements are 12 bytes, of 8 they are vectors.
+  auto [width, shift, use] = GENERATE(
+      std::tuple(6, 4, "gather_rows x3 own->everyone by_word"),
+      std::tuple(6, 2, "a value does not begin at a multiple of 4 bytes"),
+      std::tuple(8, 16, "row_collective bf16 x3 own->everyone"),
+      std::tuple(8, 4, "a value does not begin at a multiple of 16 bytes"));
+  CAPTURE(width, shift);
+  Bench bench(3, 7, 0, "bf16");
+  std::string table = bench.table("x", randomValue({64, width}, 3));
+  bench.begin();
+  bench.b.output("all", addGather(bench, bench.source(table, width), "bf16",
+                                  {"tokens", width}, bench.b.block("tokens")));
+  Json plan = bench.b.finish();
+  shiftValues(plan, "bf16", shift);
+  REQUIRE(findings(plan) == "");
+  FakeGpu gpu(checkedCards(3));
+  TestEngine cuda(plan, LAYLINE_PRECISION_BF16, "cuda"),
+      cpu(plan, LAYLINE_PRECISION_BF16, "cpu");
+  bench.run(cuda);
+  bench.run(cpu);
+  CHECK(cuda.output("all").data == cpu.output("all").data);
+  std::vector<std::string> uses = usesOf(cuda.get());
+  INFO(Catch::Detail::stringify(uses));
+  CHECK(usesWith(uses, use) == 1);
+  CHECK(gpu.emulatorError().empty());
+}

@@ -106,4 +106,17 @@ void Experts::add(const std::string &x, const Json &ids,
                 {{"function", "silu"}});
 }
 
+void shiftValues(Json &plan, const std::string &dtype, std::int64_t bytes) {
+  auto add = [bytes](Json &place) {
+    place = place.get<std::int64_t>() + bytes;
+  };
+  for (Json &variant : plan["variants"]) {
+    for (Json &buffer : variant["buffers"])
+      if (buffer["dtype"] == dtype)
+        add(buffer["offset"]);
+    for (Json &arena : variant["arenas"])
+      add(arena["bytes"]);
+  }
+}
+
 } // namespace layline::test

@@ -1,5 +1,6 @@
 // Steps that are kernels of the catalogue, as plans write them: the same for
-// device simt and device cuda. All begin a Bench's variant or follow its begin.
+// device simt and device cuda. Some begin the Bench's
+// variant, others follow.
 #ifndef LAYLINE_TEST_KERNELS_PLANS_STEPPLANS_H
 #define LAYLINE_TEST_KERNELS_PLANS_STEPPLANS_H
 
@@ -46,6 +47,10 @@ private:
   Bench &bench_;
   std::string gate_, up_, down_;
 };
+
+/// Moves a finished plan's values of this type so many bytes on in their
+/// arenas.
+void shiftValues(Json &plan, const std::string &dtype, std::int64_t bytes);
 
 } // namespace layline::test
 
