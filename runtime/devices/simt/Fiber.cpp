@@ -1,8 +1,9 @@
 #include "devices/simt/Fiber.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
-#include <new>
+#include <cstring>
 #include <sys/mman.h>
 
 #if defined(__has_feature)
@@ -62,16 +63,32 @@ struct SpareStacks {
 thread_local SpareStacks spare;
 constexpr std::size_t mostSpare = 8192;
 
+/// Makes a page fault within the mapping that it is in: Linux 6.13. Of other
+/// protection it would be a mapping of its own, and with the stack above it two
+/// of the 65530 that a process may have.
+bool guardWithin(void *page) {
+#ifdef __linux__
+  constexpr int installGuard = 102; // MADV_GUARD_INSTALL, linux/mman.h
+  return madvise(page, StackPool::guardBytes, installGuard) == 0;
+#else
+  (void)page;
+  return false;
+#endif
+}
+
+/// Null: errno says why.
 char *mapStack() {
   void *memory = mmap(nullptr, StackPool::stackBytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
-    throw std::bad_alloc();
-  if (mprotect(memory, StackPool::guardBytes, PROT_NONE) != 0) {
-    munmap(memory, StackPool::stackBytes);
-    throw std::bad_alloc();
-  }
-  return static_cast<char *>(memory);
+    return nullptr;
+  if (guardWithin(memory) ||
+      mprotect(memory, StackPool::guardBytes, PROT_NONE) == 0)
+    return static_cast<char *>(memory);
+  int error = errno;
+  munmap(memory, StackPool::stackBytes);
+  errno = error;
+  return nullptr;
 }
 
 } // namespace
@@ -93,15 +110,36 @@ StackPool::~StackPool() {
       munmap(stack, stackBytes);
 }
 
-char *StackPool::take() {
+char *StackPool::take(std::string &error) {
+  char *stack = nullptr;
   if (spare.stacks.empty()) {
-    all_.push_back(mapStack());
+    stack = mapStack();
+    if (!stack) {
+      error = "no stack beside the " + std::to_string(all_.size()) + " of " +
+              std::to_string(stackBytes / 1024) +
+              " KiB that there are: " + std::strerror(errno);
+      if (!guardsWithinMappings())
+        error += "; each is two mappings, of which Linux lets a process have "
+                 "vm.max_map_count";
+      return nullptr;
+    }
   } else {
-    all_.push_back(spare.stacks.back());
+    stack = spare.stacks.back();
     spare.stacks.pop_back();
-    forgetFrames(all_.back()); // of threads that a failed run gave up
+    forgetFrames(stack); // of threads that a failed run gave up
   }
-  return all_.back();
+  all_.push_back(stack);
+  return stack;
+}
+
+bool StackPool::guardsWithinMappings() {
+  void *page = mmap(nullptr, guardBytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED)
+    return false;
+  bool result = guardWithin(page);
+  munmap(page, guardBytes);
+  return result;
 }
 
 bool StackPool::isGuard(const void *address) const {

@@ -3,6 +3,7 @@
 #define LAYLINE_RUNTIME_DEVICES_SIMT_FIBER_H
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 // Elsewhere, and where LAYLINE_SIMT_UCONTEXT is defined (the tests do), the C
@@ -53,8 +54,11 @@ public:
   static constexpr std::size_t stackBytes = 64 << 10;
 #endif
 
-  /// Throws std::bad_alloc.
-  char *take();
+  /// Null where the OS has none; `error` then says why.
+  char *take(std::string &error);
+  /// Whether guard pages are no mappings of their own, so that a process may
+  /// have any number of stacks: Linux from 6.13 on.
+  static bool guardsWithinMappings();
   /// Whether the address is in the guard page of a stack of this pool.
   bool isGuard(const void *address) const;
 

@@ -234,6 +234,7 @@ struct MachineState {
   bool dispatchStream(RankState &rank, Stream &stream);
   bool mayStart(const Stream &stream, const StreamItem &item) const;
   bool fits(const RankState &rank, const Grid &grid, std::size_t blocks) const;
+  bool haveThreads(const Grid &grid);
   void startBlock(RankState &rank, Grid &grid);
   void retire(Block *block);
   void complete(Grid &grid);

@@ -107,6 +107,8 @@ bool MachineState::resolveStall() {
     // Blocks that a random dispatch left out, or that never fit.
     for (int tries = 0; tries < 64 && nobodyReady(); ++tries)
       dispatch();
+    if (!isGoingOn())
+      return false;
     // A stream may end with a wait for an event that has come by now.
     if (!nobodyReady() || !hasWork())
       return true;

@@ -18,7 +18,7 @@ void MachineState::dispatch() {
   mayDispatch = false;
   // Draws where a rank begins, so that no rank or stream is always first.
   std::size_t first = options.randomDispatch ? random() % ranks.size() : 0;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
+  for (std::size_t i = 0; i < ranks.size() && isGoingOn(); ++i) {
     RankState &rank = ranks[(first + i) % ranks.size()];
     for (auto &entry : rank.streams)
       while (dispatchStream(rank, entry.second))
@@ -53,7 +53,7 @@ bool MachineState::dispatchStream(RankState &rank, Stream &stream) {
           (options.randomDispatch && !nobodyReady() && chance(1, 4)))
         return false;
       startBlock(rank, *grid);
-      return true;
+      return isGoingOn();
     }
   if (stream.queue.empty() || !mayStart(stream, stream.queue.front()))
     return false;
@@ -68,9 +68,10 @@ bool MachineState::dispatchStream(RankState &rank, Stream &stream) {
     Grid &grid = *stream.running.back();
     ++grid.counters->launches;
     beginGrid(grid);
-    while (grid.launch.cooperative && grid.dispatched < grid.blocks())
+    while (isGoingOn() && grid.launch.cooperative &&
+           grid.dispatched < grid.blocks())
       startBlock(rank, grid);
-    return true;
+    return isGoingOn();
   }
   if (item.record >= 0) {
     Event &event = events[static_cast<std::size_t>(item.record)];
@@ -86,7 +87,30 @@ bool MachineState::dispatchStream(RankState &rank, Stream &stream) {
   return true;
 }
 
+/// Free threads for a block, or the run has failed.
+bool MachineState::haveThreads(const Grid &grid) {
+  while (freeThreads.size() < grid.threadsPerBlock()) {
+    std::string error;
+    char *stack = stacks.take(error);
+    if (!stack) {
+      setFailure(Failure::Launch,
+                 "rank " + std::to_string(grid.rank) + " kernel " +
+                     grid.launch.kernel + " block " +
+                     std::to_string(grid.order[grid.dispatched]) +
+                     ": its threads have " + error);
+      report.rank = grid.rank;
+      return false;
+    }
+    allThreads.push_back(std::make_unique<Thread>());
+    allThreads.back()->fiber.stack = stack;
+    freeThreads.push_back(allThreads.back().get());
+  }
+  return true;
+}
+
 void MachineState::startBlock(RankState &rank, Grid &grid) {
+  if (!haveThreads(grid))
+    return;
   auto *block = new Block; // retire() deletes it
   block->grid = &grid;
   block->index = grid.order[grid.dispatched++];
@@ -97,11 +121,6 @@ void MachineState::startBlock(RankState &rank, Grid &grid) {
   Index3 at{block->index % blocks.x, block->index / blocks.x % blocks.y,
             block->index / (blocks.x * blocks.y)};
   for (unsigned i = 0; i < count; ++i) {
-    if (freeThreads.empty()) {
-      allThreads.push_back(std::make_unique<Thread>());
-      freeThreads.push_back(allThreads.back().get());
-      freeThreads.back()->fiber.stack = stacks.take();
-    }
     Thread *thread = freeThreads.back();
     freeThreads.pop_back();
     prepare(thread->fiber, thread->fiber.stack, enterThread);

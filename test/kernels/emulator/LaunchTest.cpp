@@ -1,5 +1,9 @@
 // Programmatic launches, cooperative ones, streams, and places on a rank.
 #include "Harness.h"
+#include "devices/simt/Fiber.h"
+
+#include <fstream>
+#include <sys/resource.h>
 
 using namespace layline::test;
 using namespace layline::device;
@@ -49,6 +53,20 @@ void countBlock(int *count) {
 /// Counts the blocks that begin.
 template <int THREADS>
 LAYLINE_KERNEL(THREADS, 1, bounded(int *count), countBlock(count))
+
+/// So many blocks of 512 threads on each of 4 ranks together. Threads give up
+/// a total, so that all have run.
+simt::Report runTogether(unsigned blocks, unsigned &total) {
+  simt::Options options;
+  options.residentThreads = blocks * 512;
+  simt::Machine machine(4, options);
+  for (int rank = 0; rank < 4; ++rank)
+    machine.launch(rank, {"many", {blocks}, {512}}, [&total] {
+      __syncthreads();
+      ++total;
+    });
+  return machine.run();
+}
 
 } // namespace
 
@@ -275,3 +293,54 @@ TEST_CASE("the clock advances with the run") {
   checkGood(machine.run());
   CHECK(times[0] < times[1]);
 }
+
+TEST_CASE(
+    "ranks have more threads than Linux has mappings for guarded stacks") {
+  constexpr unsigned blocks = 20, threads = 4 * blocks * 512;
+  std::uint64_t mappings = 0; // absent: no Linux, no limit
+  if (!(std::ifstream("/proc/sys/vm/max_map_count") >> mappings))
+    mappings = ~std::uint64_t(0);
+  unsigned total = 0;
+  simt::Report report = runTogether(blocks, total);
+  INFO(report.text);
+  if (simt::StackPool::guardsWithinMappings() || mappings > 3 * threads) {
+    CHECK(report.ok());
+    CHECK(total == threads);
+    return;
+  }
+  CHECK(report.failure == Failure::Launch);
+  CHECK_THAT(report.text, Catch::Contains("kernel many block ") &&
+                              Catch::Contains("its threads have no stack") &&
+                              Catch::Contains("vm.max_map_count"));
+}
+
+// AddressSanitizer maps memory of its own, and has its whole shadow mapped.
+#if !defined(__has_feature) || !__has_feature(address_sanitizer)
+TEST_CASE("threads that the host has no stacks for fail the run, and no later "
+          "one") {
+  // The process may map as much as it has and 256 MiB more, which is a stack of
+  // 64 KiB for one thread in ten; those of earlier tests come before.
+  std::uint64_t pages = 0;
+  REQUIRE(std::ifstream("/proc/self/statm") >> pages);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit less = before;
+  less.rlim_cur = pages * 4096 + (std::size_t(256) << 20);
+  REQUIRE(setrlimit(RLIMIT_AS, &less) == 0);
+  unsigned total = 0;
+  simt::Report report = runTogether(20, total);
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  INFO(report.text);
+  CHECK(report.failure == Failure::Launch);
+  CHECK(report.rank >= 0);
+  CHECK(total == 0);
+  CHECK_THAT(report.text,
+             Catch::StartsWith("rank ") &&
+                 Catch::Contains(" kernel many block ") &&
+                 Catch::Contains(": its threads have no stack beside the ") &&
+                 Catch::Contains(" of 64 KiB that there are: Cannot allocate "
+                                 "memory"));
+  CHECK(runTogether(1, total).ok());
+  CHECK(total == 4 * 512);
+}
+#endif
