@@ -5,6 +5,7 @@
 #include "NCCLTests.h"
 #include "Samples.h"
 #include "TextLines.h"
+#include "layline/Cost/GpuBenchTable.h"
 #include "json/StrictJson.h"
 #include <algorithm>
 #include <tuple>
@@ -14,16 +15,6 @@ using namespace layline;
 //===----------------------------------------------------------------------===//
 // Measurements
 //===----------------------------------------------------------------------===//
-
-/// How what layline-gpu-bench prints begins. Its last line says how many rows
-/// there are: without it a file was cut.
-static constexpr const char *kBench = "# layline-gpu-bench";
-/// Behind the name of an algorithm: all ranks were on one card.
-static constexpr const char *kOneCard = ":one_card";
-
-static std::string endOfBench(size_t rows) {
-  return "# end: " + std::to_string(rows) + " rows";
-}
 
 /// The headings are line `head`, counted from 0.
 static std::optional<std::vector<MeasuredCurve>>
@@ -43,11 +34,11 @@ parseCSV(const std::vector<std::string> &lines, size_t head, bool isBench,
       continue;
     if (hasEnded)
       return fail(i + 1, "found " + inQuotes(lines[i]) + " behind '" +
-                             endOfBench(rows) + "', expected nothing");
+                             gpubench::end(rows) + "', expected nothing");
     if (isBench && lines[i][0] == '#') {
-      if (lines[i] != endOfBench(rows))
+      if (lines[i] != gpubench::end(rows))
         return fail(i + 1, "found " + inQuotes(lines[i]) + ", expected '" +
-                               endOfBench(rows) + "': was the file cut?");
+                               gpubench::end(rows) + "': was the file cut?");
       hasEnded = true;
       continue;
     }
@@ -82,7 +73,7 @@ parseCSV(const std::vector<std::string> &lines, size_t head, bool isBench,
   }
   if (isBench && !hasEnded)
     return fail(lines.size(), "found the end of the file, expected '" +
-                                  endOfBench(rows) +
+                                  gpubench::end(rows) +
                                   "' as its last line: was the file cut?");
   if (samples.empty())
     return fail(lines.size(),
@@ -96,8 +87,8 @@ layline::parseMeasurements(const std::string &text, const std::string &file,
                            std::string &error) {
   std::vector<std::string> lines = splitLines(text);
   const std::string columns = "op,ranks,bytes,us",
-                    withAlgorithm = columns + ",algorithm";
-  if (!lines.empty() && lines[0].rfind(kBench, 0) == 0) {
+                    withAlgorithm = gpubench::kColumns;
+  if (!lines.empty() && lines[0].rfind(gpubench::kTitle, 0) == 0) {
     size_t head = 0;
     while (head < lines.size() && lines[head].rfind("#", 0) == 0)
       ++head;
@@ -121,7 +112,7 @@ layline::parseMeasurements(const std::string &text, const std::string &file,
 }
 
 bool layline::isOfOneCard(const MeasuredCurve &curve) {
-  const std::string &name = curve.algorithm, suffix = kOneCard;
+  const std::string &name = curve.algorithm, suffix = gpubench::kOneCard;
   return name.size() >= suffix.size() &&
          name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
 }

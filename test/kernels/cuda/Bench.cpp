@@ -6,6 +6,7 @@
 #include "BenchTable.h"
 #include "devices/cuda/HostNumbers.h"
 #include "kernels/local/LocalParams.h"
+#include "layline/Cost/GpuBenchTable.h"
 #include "plan/Error.h"
 
 #include <algorithm>
@@ -213,7 +214,9 @@ private:
     if (!isOneCard)
       nccl = NcclGroup::open(cards, notes_);
     forRows([&](std::int64_t rows) {
-      Group group{cards, ranks, rows, isOneCard ? ":one_card" : "", {}, 0};
+      Group group{cards, ranks, rows, "", {}, 0};
+      if (isOneCard)
+        group.where = gpubench::kOneCard;
       if (nccl) {
         group.nccl =
             microseconds(cards, options_, nccl->allReduce(bytesOf(rows)));

@@ -1,6 +1,7 @@
 #include "BenchTable.h"
 
 #include "devices/cuda/KernelImages.h"
+#include "layline/Cost/GpuBenchTable.h"
 #include "plan/Error.h"
 
 #include <algorithm>
@@ -54,10 +55,11 @@ std::string describeCards(const CardSet &cards) {
 BenchTable::BenchTable(std::ostream &out, const std::string &machine,
                        const BenchOptions &options)
     : out_(out) {
-  out_ << "# layline-gpu-bench: " << machine << "\n# rows of " << options.width
+  out_ << gpubench::kTitle << ": " << machine << "\n# rows of " << options.width
        << " in bf16; medians of " << options.rounds << " rounds of "
        << options.repeats << " calls, " << options.warmUpRounds
-       << " rounds before them\nop,ranks,bytes,us,algorithm" << std::endl;
+       << " rounds before them\n"
+       << gpubench::kColumns << std::endl;
 }
 
 void BenchTable::add(const std::string &op, int ranks, std::int64_t bytes,
@@ -67,7 +69,7 @@ void BenchTable::add(const std::string &op, int ranks, std::int64_t bytes,
        << std::endl;
 }
 
-void BenchTable::end() { out_ << "# end: " << rows_ << " rows" << std::endl; }
+void BenchTable::end() { out_ << gpubench::end(rows_) << std::endl; }
 
 void BenchComparison::print(std::ostream &out) const {
   std::ostringstream text;

@@ -32,7 +32,7 @@ public:
 
 private:
   std::ostream &out_;
-  int rows_ = 0;
+  std::size_t rows_ = 0;
 };
 
 /// Kernels beside what they replace: a line a form, ranks and bytes.
