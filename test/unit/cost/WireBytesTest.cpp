@@ -1,4 +1,3 @@
-#define CATCH_CONFIG_MAIN
 #include "layline/Cost/WireBytes.h"
 #include "layline/Support/Partition.h"
 #include <catch2/catch.hpp>

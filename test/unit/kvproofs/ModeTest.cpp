@@ -1,5 +1,4 @@
 // Every mode is proved. layline-random-kv-proofs says how long proofs take.
-#define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 
 #include "Modes.h"

@@ -1,6 +1,5 @@
 //===- FormGraphTest.cpp - the optimum against every choice ---------------===//
 #include "EveryChoice.h"
-#define CATCH_CONFIG_MAIN
 #include "catch2/catch.hpp"
 
 using namespace layline;

@@ -1,6 +1,5 @@
 // provePartition: what it accepts is a partition for every number of items, and
 // what it refuses is none for the number that it names, the smallest there is.
-#define CATCH_CONFIG_MAIN
 #include "layline/Verification/PartitionProof.h"
 #include "Parts.h"
 

@@ -1,3 +1,0 @@
-//===- Main.cpp - tests of traces -----------------------------------------===//
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
