@@ -51,6 +51,7 @@ BufferRead readOf(const Buffer &buffer, const std::optional<Part> &rows,
                   std::int64_t tokens, std::int64_t past) {
   BufferRead read;
   read.shape = buffer.shape;
+  read.name = "buffer " + buffer.id;
   read.isPart = rows && isHeldWhole(buffer.layout);
   if (read.isPart) {
     // They lie one behind another.
@@ -58,6 +59,7 @@ BufferRead readOf(const Buffer &buffer, const std::optional<Part> &rows,
     read.skipped =
         rows->begin * elements(globalShape(read.shape, {tokens, past}));
     read.shape[0] = Expr::constant(rows->size);
+    read.name += concat(", ", rows->size, " rows from ", rows->begin);
   }
   return read;
 }

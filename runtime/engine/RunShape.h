@@ -43,6 +43,7 @@ std::vector<std::int64_t> localInput(const Plan &plan, const Buffer &buffer,
 /// one that every rank holds whole, else all of it.
 struct BufferRead {
   ShapeExpr shape;
+  std::string name;         ///< to other processes, which must read the same
   std::int64_t skipped = 0; ///< elements in front of what is read
   bool isPart = false;      ///< else keepRows() has to follow
 };

@@ -24,6 +24,21 @@ std::vector<std::int64_t> membersOf(const Plan &plan, const Group &group,
   return members;
 }
 
+std::string wrongProcesses(const Plan &plan, std::int64_t processes) {
+  return concat("the plan is for ", plan.ranks(),
+                plan.ranks() == 1 ? " rank, " : " ranks, ", processes,
+                processes == 1 ? " process runs" : " processes run",
+                "; transport 'mpi' expects one for each (mpirun -n ",
+                plan.ranks(), ")");
+}
+
+void checkOneRankEach(const Plan &plan, Transport &transport) {
+  if (Communicator *world = transport.world();
+      world && world->size() != plan.ranks())
+    fail(LAYLINE_BAD_ARGUMENT, wrongProcesses(plan, world->size()),
+         "; several ranks in each are device 'cuda's");
+}
+
 std::unique_ptr<Transport> makeTransport(const std::string &name,
                                          const TransportOptions &options) {
   if (name == "threads")

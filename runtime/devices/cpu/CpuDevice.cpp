@@ -221,6 +221,7 @@ std::unique_ptr<Device> makeCpuDevice(const Plan &plan,
                                       const DeviceOptions &options,
                                       Transport &transport) {
   checkPrecision(plan, options);
+  checkOneRankEach(plan, transport);
   if (options.precision == LAYLINE_PRECISION_F64)
     return std::make_unique<CpuDevice<double>>(plan, options, transport);
   return std::make_unique<CpuDevice<float>>(plan, options, transport);

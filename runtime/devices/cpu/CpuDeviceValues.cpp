@@ -77,9 +77,9 @@ GlobalValue CpuDevice<T>::assembled(const ShapeExpr &shape,
                                     const Layout &layout, std::int64_t tokens,
                                     std::int64_t past, const std::string &what,
                                     const LocalData<Element> &data) const {
-  if (Communicator *world = transport_.world())
-    return assembleAcross(plan_, shape, layout, tokens, past, *world, what,
-                          data(0));
+  if (transport_.world())
+    return assembleAcross(plan_, shape, layout, tokens, past, transport_, what,
+                          data);
   return assemble(plan_, shape, layout, tokens, past, data);
 }
 
@@ -89,13 +89,10 @@ GlobalValue CpuDevice<T>::readBuffer(int index,
   const Buffer &buffer = state_.variant->buffers[index];
   std::int64_t offset = buffer.offset * state_.arenaScale[buffer.arena];
   BufferRead part = readOf(buffer, rows, state_.tokens, state_.past);
-  std::string what = "buffer " + buffer.id;
-  if (part.isPart)
-    what += concat(", ", rows->size, " rows from ", rows->begin);
   auto read = [&](auto element) {
     using Element = decltype(element);
     return assembled(part.shape, buffer.layout, state_.tokens, state_.past,
-                     what, LocalData<Element>([&](std::int64_t local) {
+                     part.name, LocalData<Element>([&](std::int64_t local) {
                        return reinterpret_cast<const Element *>(
                                   ranks_[local].arenas[buffer.arena].data() +
                                   offset) +

@@ -59,12 +59,12 @@ MessageTransport::MessageTransport(Link &link, const TransportOptions &options)
 
 void MessageTransport::connect(const Plan &plan, std::uint64_t identity) {
   checkUsable();
-  if (plan.ranks() != link_.size())
-    fail(LAYLINE_BAD_ARGUMENT, "the plan is for ", plan.ranks(),
-         plan.ranks() == 1 ? " rank, " : " ranks, ", link_.size(),
-         link_.size() == 1 ? " process runs" : " processes run",
-         "; transport 'mpi' expects one for each (mpirun -n ", plan.ranks(),
-         ")");
+  if (plan.ranks() % link_.size() != 0)
+    fail(LAYLINE_BAD_ARGUMENT, wrongProcesses(plan, link_.size()));
+  auto each = static_cast<std::size_t>(plan.ranks() / link_.size());
+  localRanks_.resize(each);
+  std::iota(localRanks_.begin(), localRanks_.end(),
+            static_cast<std::int64_t>(each) * link_.rank());
   if (plan.groups.size() >= static_cast<std::size_t>(kWorld))
     fail(LAYLINE_REFUSED_FEATURE, "the plan has ", plan.groups.size(),
          " groups; transport 'mpi' takes at most ", kWorld - 1);
@@ -80,9 +80,10 @@ void MessageTransport::connect(const Plan &plan, std::uint64_t identity) {
                                                  std::move(ranks), member);
   };
   groups_.clear();
-  for (const Group &group : plan.groups)
-    groups_.push_back(join(static_cast<int>(groups_.size()),
-                           membersOf(plan, group, link_.rank())));
+  if (each == 1)
+    for (const Group &group : plan.groups)
+      groups_.push_back(join(static_cast<int>(groups_.size()),
+                             membersOf(plan, group, link_.rank())));
   std::vector<std::int64_t> all(shown_.size());
   std::iota(all.begin(), all.end(), std::int64_t(0));
   world_ = join(kWorld, std::move(all));
@@ -90,6 +91,9 @@ void MessageTransport::connect(const Plan &plan, std::uint64_t identity) {
 }
 
 Communicator &MessageTransport::group(std::int64_t, int group) {
+  if (groups_.empty())
+    fail(LAYLINE_INTERNAL, "groups of ", localRanks_.size(),
+         " ranks of one process are asked for");
   return *groups_[static_cast<std::size_t>(group)];
 }
 
@@ -99,20 +103,20 @@ void MessageTransport::agree(const std::string &what, std::uint64_t hash) {
   const auto *first = world_->shown<std::uint64_t>(0);
   std::string others;
   bool isSame = true;
-  for (std::int64_t rank = 0; rank < world_->size(); ++rank) {
-    const auto *hashes = world_->shown<std::uint64_t>(rank);
+  for (std::int64_t process = 0; process < world_->size(); ++process) {
+    const auto *hashes = world_->shown<std::uint64_t>(process);
     isSame = isSame && hashes[0] == first[0];
     if (hashes[0] != first[0] || hashes[1] != first[1])
-      others += (others.empty() ? "rank " : ", rank ") + std::to_string(rank);
+      others += (others.empty() ? "" : ", ") + ranksOf(process);
   }
   world_->release();
   if (!isSame)
-    fail(LAYLINE_BAD_ARGUMENT, others,
-         " and rank 0 are not at the same call: ", "here it is about the ",
-         what, "; all processes make the same calls in the same order");
+    fail(LAYLINE_BAD_ARGUMENT, others, " and ", ranksOf(0),
+         " are not at the same call: ", "here it is about the ", what,
+         "; all processes make the same calls in the same order");
   if (!others.empty())
-    fail(LAYLINE_BAD_ARGUMENT, others, " and rank 0 do not have the same ",
-         what, "; all processes are expected to");
+    fail(LAYLINE_BAD_ARGUMENT, others, " and ", ranksOf(0),
+         " do not have the same ", what, "; all processes are expected to");
 }
 
 void MessageTransport::checkUsable() const {
@@ -128,8 +132,15 @@ int MessageTransport::tagOf(int communicator, std::uint64_t sequence) const {
          static_cast<int>(sequence % kSequences);
 }
 
-std::string MessageTransport::nameOf(int rank) const {
-  return concat("rank ", rank, " (", link_.describe(rank), ")");
+std::string MessageTransport::ranksOf(std::int64_t process) const {
+  auto each = static_cast<std::int64_t>(localRanks_.size());
+  if (each == 1)
+    return concat("rank ", process);
+  return concat("ranks ", process * each, " to ", (process + 1) * each - 1);
+}
+
+std::string MessageTransport::nameOf(int process) const {
+  return concat(ranksOf(process), " (", link_.describe(process), ")");
 }
 
 std::byte *MessageTransport::scratch(Scratch use, std::size_t member,
@@ -162,11 +173,11 @@ void MessageTransport::post(const Transfer &transfer, int tag,
                             std::vector<Pending> &pending) {
   for (std::size_t done = 0; done < transfer.bytes;) {
     std::size_t bytes = std::min(transfer.bytes - done, kLongestMessage);
-    Transfer part{transfer.rank, transfer.isReceive, transfer.data + done,
+    Transfer part{transfer.process, transfer.isReceive, transfer.data + done,
                   bytes};
     Link::Request request =
-        part.isReceive ? link_.receive(part.rank, tag, part.data, bytes)
-                       : link_.send(part.rank, tag, part.data, bytes);
+        part.isReceive ? link_.receive(part.process, tag, part.data, bytes)
+                       : link_.send(part.process, tag, part.data, bytes);
     pending.push_back({request, part});
     done += bytes;
   }
@@ -181,56 +192,85 @@ void MessageTransport::test(std::vector<Pending> &pending) {
       continue;
     }
     if (transfer.isReceive && bytes != transfer.bytes)
-      throw std::runtime_error(concat(nameOf(transfer.rank), " sent ", bytes,
+      throw std::runtime_error(concat(nameOf(transfer.process), " sent ", bytes,
                                       " bytes; ", transfer.bytes,
                                       " are expected"));
     pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
-std::string MessageTransport::findDeparted(const std::set<int> &ranks) {
-  for (int rank : ranks) {
-    if (auto left = notices_.left().find(rank); left != notices_.left().end())
-      return nameOf(rank) + " has ended its engine" +
+std::string MessageTransport::findDeparted(const std::set<int> &processes) {
+  for (int process : processes) {
+    if (auto left = notices_.left().find(process);
+        left != notices_.left().end())
+      return nameOf(process) + " has ended its engine" +
              (left->second.empty() ? "" : ": " + left->second);
-    if (link_.isGone(rank))
-      return nameOf(rank) + " has ended while it was waited for";
+    if (link_.isGone(process))
+      return nameOf(process) + " has ended while it was waited for";
   }
   return "";
 }
 
+std::string MessageTransport::findMissing(const std::set<int> &processes) {
+  Clock::time_point now = Clock::now();
+  if (now < nextLook_)
+    return "";
+  nextLook_ = now + kLivenessInterval;
+  std::string why = findDeparted(processes);
+  if (why.empty())
+    looksSince_ = 0;
+  else if (++looksSince_ == 1)
+    departed_ = now;
+  // What it sent before may still be arriving.
+  else if (now - departed_ > kGrace)
+    return why;
+  return "";
+}
+
+void MessageTransport::watch() {
+  checkUsable();
+  std::vector<Pending> none;
+  try {
+    notices_.receive();
+  } catch (const std::runtime_error &error) {
+    breakOff(none, error.what(), /*isKnown=*/false);
+  }
+  breakOffIfFailed(none);
+  std::set<int> others;
+  for (int process = 0; process < link_.size(); ++process)
+    if (process != link_.rank())
+      others.insert(process);
+  if (std::string why = findMissing(others); !why.empty())
+    breakOff(none, why, /*isKnown=*/false);
+}
+
+void MessageTransport::breakOffIfFailed(std::vector<Pending> &pending) {
+  if (notices_.failed().empty())
+    return;
+  const auto &[process, why] = *notices_.failed().begin();
+  breakOff(pending, nameOf(process) + " failed: " + why, /*isKnown=*/true);
+}
+
 void MessageTransport::wait(std::vector<Pending> &pending) {
-  Clock::time_point begin = Clock::now(), nextLook = begin, departed = {};
+  Clock::time_point begin = Clock::now();
+  nextLook_ = begin;
+  looksSince_ = 0;
   Pause pause;
-  int looksSince = 0; // it was departed
   while (true) {
     test(pending);
     if (pending.empty())
       return;
     notices_.receive();
-    if (!notices_.failed().empty()) {
-      const auto &[rank, why] = *notices_.failed().begin();
-      breakOff(pending, nameOf(rank) + " failed: " + why, /*isKnown=*/true);
-    }
+    breakOffIfFailed(pending);
     std::set<int> late;
     for (const Pending &waiting : pending)
-      late.insert(waiting.transfer.rank);
-    Clock::time_point now = Clock::now();
-    if (now >= nextLook) {
-      nextLook = now + kLivenessInterval;
-      std::string why = findDeparted(late);
-      if (why.empty())
-        looksSince = 0;
-      else if (++looksSince == 1)
-        departed = now;
-      // What it sent before may still be arriving.
-      else if (now - departed > kGrace)
-        breakOff(pending, why, /*isKnown=*/false);
-    }
-    if (now - begin > timeout_) {
+      late.insert(waiting.transfer.process);
+    if (std::string why = findMissing(late); !why.empty())
+      breakOff(pending, why, /*isKnown=*/false);
+    if (Clock::now() - begin > timeout_) {
       std::string names;
-      for (int rank : late)
-        names += (names.empty() ? "" : ", ") + nameOf(rank);
+      for (int process : late)
+        names += (names.empty() ? "" : ", ") + nameOf(process);
       breakOff(pending, concat("waited ", timeout_.count(), " s for ", names),
                /*isKnown=*/false);
     }

@@ -1,4 +1,6 @@
-// One rank to a process: what is read of another rank is sent as messages.
+// Ranks in processes: what is read of another process is sent as messages. A
+// plan's ranks are dealt out in order, as many to each; where that is one, the
+// groups of the plan are there too.
 //
 // Every wait ends: with what was waited for; with the reason that another rank
 // gave for failing or leaving; when a process is seen to have ended; or when
@@ -17,9 +19,9 @@
 
 namespace layline::runtime {
 
-/// Part of a message that this rank sends or receives.
+/// Part of a message that this process sends or receives.
 struct Transfer {
-  int rank = 0; ///< the other one
+  int process = 0; ///< the other one
   bool isReceive = false;
   std::byte *data = nullptr; ///< of one that is sent it is only read
   std::size_t bytes = 0;
@@ -36,6 +38,7 @@ public:
   Communicator *world() override { return world_.get(); }
   void agree(const std::string &what, std::uint64_t hash) override;
   void begin() override { checkUsable(); }
+  void watch() override;
   void abort(std::int64_t rank, const std::string &why) override;
   void leave(const std::string &why) noexcept override;
 
@@ -60,14 +63,23 @@ private:
   };
 
   int tagOf(int communicator, std::uint64_t sequence) const;
-  std::string nameOf(int rank) const;
+  /// "rank 2 (process 4711 on node7)", by number of a process.
+  std::string nameOf(int process) const;
+  /// "rank 2", "ranks 4 to 7".
+  std::string ranksOf(std::int64_t process) const;
   /// Begins it: as several messages if it is longer than one can be.
   void post(const Transfer &transfer, int tag, std::vector<Pending> &pending);
   void wait(std::vector<Pending> &pending);
   /// Removes what is done.
   void test(std::vector<Pending> &pending);
-  /// Of these ranks, which has left or ended, and why; "": none is known to.
-  std::string findDeparted(const std::set<int> &ranks);
+  /// Of these processes, which has left or ended, and why; "": none is known
+  /// to.
+  std::string findDeparted(const std::set<int> &processes);
+  /// The same of those that are waited for, once what they sent before has had
+  /// time to arrive.
+  std::string findMissing(const std::set<int> &processes);
+  /// If another process has said that it failed.
+  void breakOffIfFailed(std::vector<Pending> &pending);
   /// Makes it of no more use and throws. `isKnown`: the others have been told
   /// by the rank that failed.
   [[noreturn]] void breakOff(std::vector<Pending> &pending,
@@ -79,6 +91,8 @@ private:
   Notices notices_;
   std::string broken_; ///< why it is of no more use
   bool left_ = false;
+  std::chrono::steady_clock::time_point nextLook_ = {}, departed_ = {};
+  int looksSince_ = 0; ///< somebody had departed
   std::vector<std::unique_ptr<Communicator>> groups_;
   std::unique_ptr<Communicator> world_;
   std::vector<AlignedBytes> scratch_[3];

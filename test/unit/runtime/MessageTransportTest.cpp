@@ -260,6 +260,84 @@ TEST_CASE("ranks of one run have one plan, and as many as it has",
     CHECK_THAT(failure, Contains("rank 2 and rank 0 are not at the same call"));
 }
 
+TEST_CASE("a process may have several ranks", "[transport]") {
+  std::vector<std::string> failures =
+      outcomes(2, kLong, [&](MessageTransport &transport, ThreadLink &link) {
+        Plan plan = planOf(6);
+        transport.connect(plan, 1);
+        std::int64_t first = 3 * link.rank();
+        expect(transport.localRanks() ==
+               std::vector<std::int64_t>{first, first + 1, first + 2});
+        for (std::int64_t rank = 0; rank < 6; ++rank)
+          expect(transport.processOf(rank) == rank / 3);
+        expect(transport.world()->size() == 2);
+        // A message between two of one process there is none.
+        std::string refusal;
+        try {
+          transport.group(first, 0);
+        } catch (const Error &error) {
+          refusal = error.what();
+        }
+        expect(refusal.find("3 ranks of one process") != std::string::npos);
+        // A device that needs it says what to do.
+        refusal.clear();
+        try {
+          checkOneRankEach(plan, transport);
+        } catch (const Error &error) {
+          refusal = error.what();
+        }
+        expect(refusal.find("the plan is for 6 ranks, 2 processes run; "
+                            "transport 'mpi' expects one for each (mpirun -n "
+                            "6)") == 0);
+      });
+  CHECK(failures == std::vector<std::string>(2));
+
+  failures =
+      outcomes(2, kLong, [&](MessageTransport &transport, ThreadLink &link) {
+        transport.connect(planOf(6), link.rank() == 0 ? 1 : 2);
+      });
+  for (const std::string &failure : failures)
+    CHECK_THAT(failure, Contains("ranks 3 to 5 and ranks 0 to 2 do not have "
+                                 "the same plan"));
+}
+
+TEST_CASE("who waits by other means hears of the others", "[transport]") {
+  auto watchUntilItThrows = [](MessageTransport &transport) {
+    while (true) {
+      transport.watch();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  std::vector<std::string> failures =
+      outcomes(3, kLong, [&](MessageTransport &transport, ThreadLink &link) {
+        transport.connect(planOf(3), 1);
+        transport.watch();
+        if (link.rank() == 1)
+          return transport.abort(1, "the card is lost");
+        watchUntilItThrows(transport);
+      });
+  CHECK(failures[1].empty());
+  for (std::size_t rank : {0U, 2U})
+    CHECK_THAT(failures[rank],
+               Contains("rank 1 (") && Contains("failed: the card is lost"));
+
+  // Three processes of two ranks each.
+  bool isKilled = GENERATE(true, false);
+  failures =
+      outcomes(3, kLong, [&](MessageTransport &transport, ThreadLink &link) {
+        transport.connect(planOf(6), 1);
+        if (link.rank() == 2)
+          return isKilled ? link.die() : transport.leave("");
+        watchUntilItThrows(transport);
+      });
+  CHECK(failures[2].empty());
+  for (std::size_t process : {0U, 1U})
+    CHECK_THAT(failures[process],
+               Contains("ranks 4 to 5 (") &&
+                   Contains(isKilled ? "has ended while it was waited for"
+                                     : "has ended its engine"));
+}
+
 TEST_CASE("replicas are compared across processes", "[transport]") {
   // dp = 2, tp = 2: rows 0, 1 and 2 of 3 over tp, the same over dp.
   Plan plan;
@@ -291,28 +369,35 @@ TEST_CASE("replicas are compared across processes", "[transport]") {
     };
     GlobalValue expected = assemble(plan, constantShape({3, 2}), each.layout, 1,
                                     0, LocalData<double>(dataOf));
-    std::vector<GlobalValue> found(4);
-    std::vector<std::string> failures =
-        outcomes(4, kLong, [&](MessageTransport &transport, ThreadLink &link) {
-          transport.connect(plan, 1);
-          found[static_cast<std::size_t>(link.rank())] =
-              assembleAcross(plan, constantShape({3, 2}), each.layout, 1, 0,
-                             *transport.world(), "value", dataOf(link.rank()));
-        });
-    CHECK(failures == std::vector<std::string>(4));
-    for (const GlobalValue &value : found) {
-      CHECK(value.shape == expected.shape);
-      CHECK(value.floats == expected.floats);
-      CHECK(value.disagreement == expected.disagreement);
+    for (std::size_t processes : {4U, 2U, 1U}) {
+      std::vector<GlobalValue> found(processes);
+      std::vector<std::string> failures = outcomes(
+          static_cast<int>(processes), kLong,
+          [&](MessageTransport &transport, ThreadLink &link) {
+            transport.connect(plan, 1);
+            found[static_cast<std::size_t>(link.rank())] = assembleAcross(
+                plan, constantShape({3, 2}), each.layout, 1, 0, transport,
+                "value", LocalData<double>([&](std::int64_t local) {
+                  return dataOf(
+                      transport.localRanks()[static_cast<std::size_t>(local)]);
+                }));
+          });
+      CHECK(failures == std::vector<std::string>(processes));
+      for (const GlobalValue &value : found) {
+        CHECK(value.shape == expected.shape);
+        CHECK(value.floats == expected.floats);
+        CHECK(value.disagreement == expected.disagreement);
+      }
     }
   }
   // Not the same value: nobody gets a mixture.
   std::vector<std::string> failures =
       outcomes(4, kLong, [&](MessageTransport &transport, ThreadLink &link) {
         transport.connect(plan, 1);
-        assembleAcross(plan, constantShape({3, 2}), whole, 1, 0,
-                       *transport.world(), link.rank() == 1 ? "tap y" : "tap x",
-                       a.data());
+        assembleAcross(
+            plan, constantShape({3, 2}), whole, 1, 0, transport,
+            link.rank() == 1 ? "tap y" : "tap x",
+            LocalData<double>([&](std::int64_t) { return a.data(); }));
       });
   for (const std::string &failure : failures)
     CHECK_THAT(failure, Contains("another value"));
