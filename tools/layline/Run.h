@@ -3,6 +3,7 @@
 #define LAYLINE_TOOLS_LAYLINE_RUN_H
 
 #include "Commands.h"
+#include "MpiLaunch.h"
 #include "TensorComparison.h"
 #include "TensorFile.h"
 #include "layline/runtime.h"
@@ -47,6 +48,7 @@ private:
   /// Whether this process speaks for all: others do the same in silence.
   bool isLead() const;
   std::ostream &out() { return isLead() ? std::cout : silence; }
+  bool findRanks();
   void complain(const std::string &message) const;
   /// The same of what cannot be used; false.
   bool refuse(const std::string &message);
@@ -67,6 +69,9 @@ private:
 
   const RunArguments &arguments;
   EnginePtr engine;
+  /// "rank 2", "ranks 4 to 7": of this process; until a plan is loaded MPI's.
+  std::string who = "rank " + std::to_string(mpiRank().value_or(0));
+  int64_t firstRank = 0, ranksHere = 1;
   std::unique_ptr<safetensors::File> reference;
   int exitCode = Good;
   int64_t tokens = 0;

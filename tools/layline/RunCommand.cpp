@@ -52,10 +52,22 @@ const Precision *findPrecision(const std::string &name) {
 
 } // namespace
 
+/// Once: a call on the engine later would take its error's place, which other
+/// processes are told.
+bool Run::findRanks() {
+  if (!check(layline_plan_local_ranks(engine.get(), &firstRank, &ranksHere)))
+    return false;
+  who = "rank " + std::to_string(firstRank);
+  if (ranksHere > 1)
+    who = "ranks " + std::to_string(firstRank) + " to " +
+          std::to_string(firstRank + ranksHere - 1);
+  return true;
+}
+
 /// Processes print into one another's lines: each says which it is.
 void Run::complain(const std::string &message) const {
-  if (std::optional<int64_t> rank = isMpi() ? mpiRank() : std::nullopt)
-    std::cerr << "rank " + std::to_string(*rank) + ": " + message + "\n";
+  if (isMpi() && mpiRank())
+    std::cerr << who + ": " + message + "\n";
   else
     std::cerr << message << "\n";
 }
@@ -115,10 +127,12 @@ bool Run::runChunk(int64_t first, int64_t rows) {
         !check(layline_run(engine.get(), rows)))
       return false;
   }
-  out() << "ran " << rows << " tokens on " << ranks
-        << (isMpi() ? " ranks in a process each, variant "
-                    : " ranks in one process, variant ")
-        << id << ", " << arguments.precision << "\n";
+  std::string each = "one process";
+  if (isMpi())
+    each = ranksHere == 1 ? "a process each"
+                          : "processes of " + std::to_string(ranksHere);
+  out() << "ran " << rows << " tokens on " << ranks << " ranks in " << each
+        << ", variant " << id << ", " << arguments.precision << "\n";
   return printKernels();
 }
 
@@ -181,14 +195,12 @@ bool Run::loadWeights() {
   for (const std::string &file : arguments.weights)
     if (!check(layline_weights_load(engine.get(), file.c_str())))
       return false;
-  int64_t rank = 0, count = 0, bytes = 0;
+  int64_t bytes = 0;
   if (!check(layline_weights_check(engine.get())) ||
-      !check(layline_plan_local_ranks(engine.get(), &rank, &count)) ||
       !check(layline_weights_bytes_read(engine.get(), &bytes)))
     return false;
   if (isMpi())
-    std::cout << "rank " + std::to_string(rank) + " read " +
-                     std::to_string(bytes) + " bytes of weights\n"
+    std::cout << who + " read " + std::to_string(bytes) + " bytes of weights\n"
               << std::flush;
   return true;
 }
@@ -218,7 +230,7 @@ int Run::operator()() {
   std::string path = planPath(arguments.folder);
   {
     Progress progress("loading the plan");
-    if (!check(layline_plan_load(engine.get(), path.c_str())))
+    if (!check(layline_plan_load(engine.get(), path.c_str())) || !findRanks())
       return exitCode;
   }
   if (!loadWeights())
@@ -284,7 +296,8 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
   command->add_option(
       "--trace", arguments->trace,
       "JSON file of what ran when, for Perfetto and chrome://tracing. With "
-      "--transport mpi a file for each rank: FILE.rank0 and so on");
+      "--transport mpi a file for each process, by its first rank: FILE.rank0 "
+      "and so on");
   command
       ->add_option("--precision", arguments->precision,
                    "f32, f64, or bf16: computed in f32, rounded where the plan "
@@ -317,7 +330,8 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
   command
       ->add_option("--transport", arguments->transport,
                    "threads: all ranks in this process. mpi: a process each, "
-                   "under mpirun, which is started if this is not")
+                   "under mpirun, which is started if this is not; device cuda "
+                   "takes several ranks of as many in each process too")
       ->capture_default_str();
   command
       ->add_option("--timeout", arguments->timeout,

@@ -56,7 +56,7 @@ bool Run::writeTrace() {
     return true;
   std::string path = arguments.trace;
   if (isMpi())
-    path += ".rank" + std::to_string(mpiRank().value_or(0));
+    path += ".rank" + std::to_string(firstRank);
   layline_status status = layline_trace_write(engine.get(), path.c_str());
   if (status == LAYLINE_OK)
     return true;
