@@ -4,6 +4,7 @@
 #include "devices/cuda/Steps.h"
 #include "kernels/plan/LaunchParams.h"
 #include "plan/Error.h"
+#include "transports/Assemble.h"
 
 #include <algorithm>
 #include <cstring>
@@ -11,30 +12,44 @@
 namespace layline::runtime::cuda {
 namespace {
 
-std::vector<std::unique_ptr<Card>> openCards(const Plan &plan) {
-  int count = 0;
-  check(driver().deviceCount(&count), "cuDeviceGetCount", "device 'cuda'");
+/// Those that this process has ranks on.
+std::vector<std::unique_ptr<Card>> openCards(const CardsOfRanks &places) {
+  std::vector<int> numbers = places.numbers;
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<std::unique_ptr<Card>> cards;
-  // No more cards than ranks; with fewer, ranks share them.
-  for (int c = 0; c < std::min<std::int64_t>(count, plan.ranks()); ++c)
-    cards.push_back(std::make_unique<Card>(c));
+  for (int number : numbers)
+    cards.push_back(std::make_unique<Card>(number));
   return cards;
 }
 
-/// Neighbouring ranks share a card: those are of one tp group.
-std::vector<RankView>
-rankViews(const Plan &plan, const CardRun &shape,
-          const std::vector<std::unique_ptr<Card>> &cards) {
-  auto ranks = static_cast<std::size_t>(plan.ranks());
-  std::vector<RankView> views(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    RankView &view = views[r];
-    view.run = &shape;
-    view.rank = static_cast<std::int64_t>(r);
-    view.cardNumber = r * cards.size() / ranks;
-    view.card = cards[view.cardNumber].get();
-    view.coordinates = plan.coordinates(view.rank);
-    view.parts = plan.parts(plan.tokens.min, view.coordinates);
+std::vector<RankShape> rankShapes(const Plan &plan, const CardRun &shape) {
+  std::vector<RankShape> shapes(static_cast<std::size_t>(plan.ranks()));
+  for (std::size_t r = 0; r < shapes.size(); ++r) {
+    RankShape &of = shapes[r];
+    of.run = &shape;
+    of.rank = static_cast<std::int64_t>(r);
+    of.coordinates = plan.coordinates(of.rank);
+    of.parts = plan.parts(plan.tokens.min, of.coordinates);
+  }
+  return shapes;
+}
+
+std::vector<RankView> rankViews(const Plan &plan, const CardRun &shape,
+                                const CardsOfRanks &places,
+                                const std::vector<std::unique_ptr<Card>> &cards,
+                                const std::vector<std::int64_t> &ranks) {
+  const std::vector<RankShape> shapes = rankShapes(plan, shape);
+  std::vector<RankView> views(ranks.size());
+  std::size_t card = 0;
+  for (std::size_t place = 0; place < ranks.size(); ++place) {
+    RankView &view = views[place];
+    static_cast<RankShape &>(view) =
+        shapes[static_cast<std::size_t>(ranks[place])];
+    view.place = place;
+    if (place > 0 && places.numbers[place] != places.numbers[place - 1])
+      ++card;
+    view.cardNumber = card;
+    view.card = cards[card].get();
     view.weights.resize(plan.weights.size());
   }
   return views;
@@ -51,12 +66,17 @@ CardRun shapeOf(const Plan &plan, const ElementTypes &types,
 
 } // namespace
 
-CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
-    : plan_(plan), options_(options), types_(plan, options.precision),
-      cards_((checkSteps(plan), openCards(plan))),
+CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options,
+                       Transport &transport)
+    : plan_(plan), options_(options), transport_(transport),
+      types_(plan, options.precision),
+      places_((checkSteps(plan), cardsOfRanks(plan, transport))),
+      cards_(openCards(places_)),
       shape_(cuda::shapeOf(plan, types_, options.hooks)),
-      ranks_(rankViews(plan, shape_, cards_)), islands_(islandsOf(cards_)),
-      groups_(plan, ranks_, cards_, islands_, options.timeout),
+      ranks_(rankViews(plan, shape_, places_, cards_, transport.localRanks())),
+      shapes_(rankShapes(plan, shape_)), islands_(islandsOf(cards_)),
+      groups_(plan, ranks_, cards_, islands_, places_, transport,
+              options.timeout),
       fused_(plan, options_, ranks_, cards_, groups_), collectives_(plan),
       weights_(plan, types_, ranks_, cards_, allocator()),
       sharedInputs_(plan, ranks_, islands_, groups_),
@@ -73,7 +93,7 @@ CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options)
   makeTables();
   for (RankView &rank : ranks_) {
     for (std::size_t w = 0; w < plan.weights.size(); ++w)
-      rank.weights[w] = weights_.slice(static_cast<int>(w), rank.rank);
+      rank.weights[w] = weights_.slice(static_cast<int>(w), rank);
   }
   makeCaches();
 }
@@ -109,7 +129,7 @@ void CudaDevice::makeArenas() {
     }
     arenas_.emplace_back(ranks_, islands_, size, what);
     for (RankView &rank : ranks_)
-      rank.arenas.push_back(arenas_.back().part(rank.rank));
+      rank.arenas.push_back(arenas_.back().part(rank));
   }
 }
 
@@ -158,15 +178,18 @@ std::vector<Element> CudaDevice::readLocal(const RankView &rank, Address at,
 template <typename Element>
 GlobalValue CudaDevice::assembled(
     const ShapeExpr &shape, const Layout &layout, std::int64_t tokens,
-    std::int64_t past,
+    std::int64_t past, const std::string &what,
     const std::function<std::vector<Element>(const RankView &)> &read) const {
   std::vector<std::vector<Element>> values;
   for (const RankView &rank : ranks_)
     values.push_back(read(rank));
-  return assemble(plan_, shape, layout, tokens, past,
-                  LocalData<Element>([&](std::int64_t rank) {
-                    return values[static_cast<std::size_t>(rank)].data();
-                  }));
+  LocalData<Element> data = [&](std::int64_t place) {
+    return values[static_cast<std::size_t>(place)].data();
+  };
+  return transport_.world()
+             ? assembleAcross(plan_, shape, layout, tokens, past, transport_,
+                              what, data)
+             : assemble(plan_, shape, layout, tokens, past, data);
 }
 
 GlobalValue CudaDevice::readCache(int index) {
@@ -175,12 +198,13 @@ GlobalValue CudaDevice::readCache(int index) {
   for (RankView &rank : ranks_)
     held.push_back(readRows(rank, index));
   auto of = [&](const RankView &rank) -> const std::vector<std::byte> & {
-    return held[static_cast<std::size_t>(rank.rank)];
+    return held[rank.place];
   };
   // Ranges over rows need tokens; of a cache only other dimensions are split.
   auto read = [&](auto element, const auto &valuesOf) {
     return assembled<decltype(element)>(cacheShape(cache), cache.layout, 0,
-                                        cacheRows(index), valuesOf);
+                                        cacheRows(index), "cache " + cache.id,
+                                        valuesOf);
   };
   if (isInteger(cache.dtype))
     return read(std::int64_t(), [&](const RankView &rank) {
@@ -203,10 +227,11 @@ GlobalValue CudaDevice::readBuffer(int index,
   const Buffer &buffer = shape_.variant->buffers[index];
   BufferRead part = readOf(buffer, rows, shape_.tokens, shape_.past);
   NumberType type = types_.of(buffer);
+  const std::string what = part.name;
   auto read = [&](auto element) {
     using Element = decltype(element);
     return assembled<Element>(
-        part.shape, buffer.layout, shape_.tokens, shape_.past,
+        part.shape, buffer.layout, shape_.tokens, shape_.past, what,
         [&](const RankView &rank) {
           return readLocal<Element>(
               rank,
@@ -231,10 +256,9 @@ GlobalValue CudaDevice::readTap(std::size_t index) const {
     using Element = decltype(element);
     return assembled<Element>(
         operand.shape, operand.layout, shape_.tokens, shape_.past,
-        [&](const RankView &rank) {
+        "tap " + taps_.all()[index].name, [&](const RankView &rank) {
           return readLocal<Element>(
-              rank, places[static_cast<std::size_t>(rank.rank)],
-              elements(rank.shape(operand)),
+              rank, places[rank.place], elements(rank.shape(operand)),
               types_.of(shape_.variant->buffers[operand.index]));
         });
   };
@@ -257,11 +281,13 @@ namespace layline::runtime {
 std::unique_ptr<Device> makeCudaDevice(const Plan &plan,
                                        const DeviceOptions &options,
                                        Transport &transport) {
-  if (static_cast<std::int64_t>(transport.localRanks().size()) != plan.ranks())
-    fail(LAYLINE_REFUSED_FEATURE, "device 'cuda' runs all ", plan.ranks(),
-         " ranks of the plan in one process; this one has ",
-         transport.localRanks().size(), ": transport 'threads' is expected");
-  return std::make_unique<cuda::CudaDevice>(plan, options);
+  try {
+    return std::make_unique<cuda::CudaDevice>(plan, options, transport);
+  } catch (const std::exception &error) {
+    // Other processes wait for this one's part.
+    transport.abort(transport.localRanks().front(), error.what());
+    throw;
+  }
 }
 
 void checkCudaDevice() { cuda::driver(); }

@@ -1,5 +1,5 @@
-// The ranks of a plan on this machine's GPUs, several to a card where there are
-// more ranks than cards.
+// The ranks of a plan that are in this process, on its GPUs: several to a card
+// where there are more ranks than cards.
 #ifndef LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
 #define LAYLINE_RUNTIME_DEVICES_CUDA_CUDADEVICE_H
 
@@ -18,7 +18,9 @@ namespace layline::runtime::cuda {
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice(const Plan &plan, const DeviceOptions &options);
+  /// All processes of the transport make theirs.
+  CudaDevice(const Plan &plan, const DeviceOptions &options,
+             Transport &transport);
 
   void bindWeight(int weight, std::int64_t stackIndex,
                   const safetensors::Tensor &stored) override {
@@ -40,6 +42,13 @@ public:
   std::vector<KernelUse> kernelUses() const override;
 
 private:
+  /// Where a run has come to that waits for other ranks by NCCL: the step, and
+  /// an event behind it on every card.
+  struct NcclMark {
+    const Step *step = nullptr;
+    std::vector<OwnedEvent> events;
+  };
+
   /// The commands of one variant and token count.
   struct Program {
     const Variant *variant = nullptr;
@@ -52,8 +61,10 @@ private:
     std::vector<DeviceMemory> parameters, scratch, taps; ///< by card
     std::vector<PinnedMemory> staging;                   ///< by card
     std::vector<CapturedGraph> graphs;                   ///< by card
-    std::vector<std::vector<Address>> tapPlaces;         ///< [tap][rank]
+    std::vector<std::vector<Address>> tapPlaces;         ///< [tap][place]
     bool usesNccl = false;
+    std::deque<NcclMark> marks; ///< of steps that use it, kept for later runs
+    std::size_t marked = 0;     ///< in this run
     /// Whether the engine has a function for attention.
     bool asksAttention = false;
     /// Which caches are the engine's: CudaDevice::hookChanges_ when it was
@@ -106,14 +117,27 @@ private:
   void enqueue(Program &program, std::size_t card);
   void enqueueAll(Program &program);
   void enqueue(const Program &program, const Command &command);
+  /// Returns when all cards are done.
+  void awaitRun(const Program &program);
+  /// The same of what other ranks must do for it, by NCCL.
+  void awaitNccl(const Program &program);
+  bool hasReached(const NcclMark &mark) const;
+  void mark(Program &program, const Step &step);
+  /// Ends what a run that failed left behind on the cards, `begun` if it is not
+  /// null, and tells other processes.
+  void breakOff(const Program *begun, const std::string &why);
+  /// "step 'L0.attn.reduce' (all_reduce, layer 0)"
+  std::string nameOf(const Step &step) const;
+  std::string peersOf(const Step &step) const;
   void addTimes(const Program &program);
   void poison(const Variant &variant);
   void checkFaults(const Program &program);
 
+  /// `what` names the value to other processes.
   template <typename Element>
   GlobalValue assembled(
       const ShapeExpr &shape, const Layout &layout, std::int64_t tokens,
-      std::int64_t past,
+      std::int64_t past, const std::string &what,
       const std::function<std::vector<Element>(const RankView &)> &read) const;
   template <typename Element>
   std::vector<Element> readLocal(const RankView &rank, Address at,
@@ -121,10 +145,13 @@ private:
 
   const Plan &plan_;
   DeviceOptions options_;
+  Transport &transport_;
   ElementTypes types_;
+  CardsOfRanks places_;
   std::vector<std::unique_ptr<Card>> cards_; // before all that is on them
   CardRun shape_;
-  std::vector<RankView> ranks_;
+  std::vector<RankView> ranks_;      ///< of this process
+  std::vector<RankShape> shapes_;    ///< of all
   std::vector<std::size_t> islands_; ///< by card
   Groups groups_;
   FusedLaunches fused_;

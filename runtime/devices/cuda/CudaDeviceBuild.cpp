@@ -19,6 +19,8 @@ void CudaDevice::describeRun(const RunRequest &request) {
     // Known when the program is built: both places are aligned for any kernel.
     rank.inputs.assign(request.variant->buffers.size(), 0);
   }
+  for (RankShape &rank : shapes_)
+    rank.parts = plan_.parts(request.tokens, rank.coordinates);
   taps_.clear();
   if (options_.taps)
     taps_.list(*request.variant);
@@ -56,7 +58,7 @@ void CudaDevice::build(Program &program, const RunRequest &request) {
   for (std::size_t c = 0; c < cards_.size(); ++c)
     program.memory[c].faults = faults_[c].address();
   {
-    ProgramBuilder sizes(ranks_, cards_, groups_, program.memory);
+    ProgramBuilder sizes(ranks_, shapes_, cards_, groups_, program.memory);
     addAll(sizes, program, request);
   }
   for (std::size_t c = 0; c < cards_.size(); ++c) {
@@ -104,7 +106,7 @@ void CudaDevice::addInputs(ProgramBuilder &builder, const RunRequest &request) {
           reinterpret_cast<Address>(builder.table(rank.cardNumber, part));
       rank.inputs[b] = own;
       std::optional<SharedInputs::Place> shared =
-          sharedInputs_.find(variant, b, rank.rank);
+          sharedInputs_.find(variant, b, rank);
       if (!shared)
         continue;
       std::size_t bytes = part.size() * sizeof(std::int64_t);

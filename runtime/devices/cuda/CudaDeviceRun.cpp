@@ -4,9 +4,12 @@
 #include "devices/cuda/HostNumbers.h"
 #include "devices/cuda/Steps.h"
 #include "plan/Error.h"
+#include "transports/mpi/Pause.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <set>
 
 namespace layline::runtime::cuda {
 namespace {
@@ -75,14 +78,17 @@ void CudaDevice::refuseHooks(const RunRequest &request) const {
 }
 
 void CudaDevice::run(const RunRequest &request) {
-  refuseHooks(request);
-  describeRun(request);
+  groups_.comms().checkUsable();
+  transport_.begin();
   ran_ = nullptr;
-  reserveCaches(request.past + request.tokens);
-  locateCaches(request.past + request.tokens);
+  const Program *begun = nullptr; // parts of it may be on the cards
   try {
+    refuseHooks(request);
+    describeRun(request);
+    reserveCaches(request.past + request.tokens);
+    locateCaches(request.past + request.tokens);
     Program &program = programFor(request);
-    ProgramBuilder builder(ranks_, cards_, groups_, program.memory);
+    ProgramBuilder builder(ranks_, shapes_, cards_, groups_, program.memory);
     addAll(builder, program, request);
     for (std::size_t c = 0; c < cards_.size(); ++c) {
       const std::vector<std::byte> &bytes = builder.bytes(c);
@@ -97,6 +103,7 @@ void CudaDevice::run(const RunRequest &request) {
     trace_ = request.trace;
     if (trace_)
       trace_->beginRun(*request.variant, request.tokens, request.past);
+    begun = &program;
     engineStreams_.beginRun(streams_);
     upload(program);
     if (options_.poison)
@@ -104,21 +111,15 @@ void CudaDevice::run(const RunRequest &request) {
     collectives_.beginRun(*request.variant);
     enqueueAll(program);
     engineStreams_.endRun(streams_);
-    for (std::size_t c = 0; c < cards_.size(); ++c) {
-      cards_[c]->use();
-      check(driver().streamSynchronize(streams_[c].get(0)),
-            "cuStreamSynchronize", "a run on " + cards_[c]->name());
-    }
+    awaitRun(program);
+    begun = nullptr;
     collectives_.endRun();
     checkFaults(program);
     if (trace_)
       addTimes(program);
     ran_ = &program;
-  } catch (...) {
-    // Part of the run may be on its way, and reads what the next one writes.
-    for (std::size_t c = 0; c < cards_.size(); ++c)
-      for (std::size_t s = 0; s < streams_[c].size(); ++s)
-        driver().streamSynchronize(streams_[c].get(s));
+  } catch (const std::exception &error) {
+    breakOff(begun, error.what());
     collectives_.endRun();
     taps_.clear();
     for (std::size_t c = 0; c < plan_.caches.size(); ++c)
@@ -134,6 +135,91 @@ void CudaDevice::run(const RunRequest &request) {
     for (const Step &inner : step.body)
       appended(inner);
   }
+}
+
+void CudaDevice::awaitRun(const Program &program) {
+  if (program.usesNccl)
+    awaitNccl(program);
+  for (std::size_t c = 0; c < cards_.size(); ++c) {
+    cards_[c]->use();
+    check(driver().streamSynchronize(streams_[c].get(0)), "cuStreamSynchronize",
+          "a run on " + cards_[c]->name());
+  }
+}
+
+/// Kernels of NCCL's wait for ever: the host looks what becomes of them, and of
+/// the others. What is between two marks counts as well; it is short beside any
+/// timeout.
+void CudaDevice::awaitNccl(const Program &program) {
+  using Clock = std::chrono::steady_clock;
+  std::size_t reached = 0;
+  Clock::time_point since = Clock::now();
+  Pause pause;
+  while (true) {
+    for (; reached < program.marked && hasReached(program.marks[reached]);
+         ++reached)
+      since = Clock::now();
+    if (reached == program.marked)
+      return;
+    const Step &step = *program.marks[reached].step;
+    groups_.comms().watch(nameOf(step));
+    double waited = std::chrono::duration<double>(Clock::now() - since).count();
+    if (waited > options_.timeout)
+      fail(LAYLINE_RUN_FAILURE, nameOf(step), ": waited ", options_.timeout,
+           " s for ", peersOf(step));
+    pause();
+  }
+}
+
+bool CudaDevice::hasReached(const NcclMark &mark) const {
+  for (std::size_t c = 0; c < cards_.size(); ++c) {
+    cards_[c]->use();
+    Result result = driver().eventQuery(mark.events[c].get());
+    if (result == kErrorNotReady)
+      return false;
+    check(result, "cuEventQuery", nameOf(*mark.step));
+  }
+  return true;
+}
+
+std::string CudaDevice::nameOf(const Step &step) const {
+  return concat("step '", step.id, "' (", step.info().name,
+                step.name().empty() ? "" : ", ", step.name(), ")");
+}
+
+/// NCCL does not say whom it waits for: all ranks that the step brings together
+/// with those of this process, "one of the ranks 1, 2, by NCCL".
+std::string CudaDevice::peersOf(const Step &step) const {
+  std::set<std::int64_t> others;
+  auto add = [&](const Step &of) {
+    if (!of.info().isCollective || groups_.reach(of.attrs.group) != Reach::Nccl)
+      return;
+    for (const RankView &rank : ranks_)
+      for (std::int64_t member :
+           rank.instances[static_cast<std::size_t>(of.attrs.group)]->ranks)
+        if (!transport_.world() || !findRank(ranks_, member))
+          others.insert(member);
+  };
+  add(step);
+  std::for_each(step.body.begin(), step.body.end(), add);
+  std::string text;
+  for (std::int64_t rank : others)
+    text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  return (others.size() == 1 ? "rank " : "one of the ranks ") + text +
+         ", by NCCL";
+}
+
+/// Parts of the run may be on their way, and read what the next one writes.
+/// Those that wait for other ranks by NCCL may wait for ever: if not all of its
+/// calls were made, if it failed, or if another process does not go on.
+void CudaDevice::breakOff(const Program *begun, const std::string &why) {
+  if (transport_.world())
+    transport_.abort(ranks_.front().rank, why);
+  if (begun && begun->usesNccl)
+    groups_.comms().abort();
+  for (std::size_t c = 0; c < cards_.size(); ++c)
+    for (std::size_t s = 0; s < streams_[c].size(); ++s)
+      driver().streamSynchronize(streams_[c].get(s));
 }
 
 void CudaDevice::upload(Program &program) {
@@ -186,6 +272,7 @@ void CudaDevice::planProducts(const Program &program) {
 /// such runs are enqueued call by call.
 void CudaDevice::enqueueAll(Program &program) {
   program.usesNccl = false;
+  program.marked = 0;
   for (const CommandGroup &group : program.groups)
     for (const Command &command : group.commands)
       program.usesNccl |= command.kind == Command::Kind::Nccl;
@@ -223,6 +310,24 @@ void CudaDevice::enqueueAll(Program &program) {
     program.graphs[c].launch(*cards_[c], streams_[c].get(0));
 }
 
+/// Behind what NCCL was given for a step.
+void CudaDevice::mark(Program &program, const Step &step) {
+  if (program.marked == program.marks.size()) {
+    program.marks.emplace_back();
+    for (const std::unique_ptr<Card> &card : cards_)
+      program.marks.back().events.emplace_back(*card, /*isTimed=*/false);
+  }
+  NcclMark &mark = program.marks[program.marked++];
+  mark.step = &step;
+  for (std::size_t c = 0; c < cards_.size(); ++c) {
+    cards_[c]->use();
+    check(driver().eventRecord(
+              mark.events[c].get(),
+              streams_[c].get(static_cast<std::size_t>(step.stream))),
+          "cuEventRecord", nameOf(step));
+  }
+}
+
 void CudaDevice::enqueue(Program &program, std::size_t only) {
   auto eachCard = [&](const auto &call) {
     for (std::size_t c = 0; c < cards_.size(); ++c)
@@ -246,21 +351,28 @@ void CudaDevice::enqueue(Program &program, std::size_t only) {
       eachCard([&](std::size_t c) {
         times_[c].beginStep(number, streams_[c].get(stream));
       });
-    bool isInNccl = false;
+    std::optional<NcclComms::Calls> calls;
+    bool usedNccl = false;
+    auto turn = [&](bool isNccl) {
+      if (isNccl == calls.has_value())
+        return;
+      if (isNccl) {
+        calls.emplace(groups_.comms(), nameOf(step));
+      } else {
+        calls->end();
+        calls.reset();
+      }
+      usedNccl = true;
+    };
     for (const Command &command : group.commands) {
       if (only != kAllCards && command.card != only)
         continue;
-      bool isNccl = command.kind == Command::Kind::Nccl;
-      if (isNccl != isInNccl) {
-        checkNccl(isNccl ? nccl().groupStart() : nccl().groupEnd(),
-                  isNccl ? "ncclGroupStart" : "ncclGroupEnd",
-                  "step '" + step.id + "'");
-        isInNccl = isNccl;
-      }
+      turn(command.kind == Command::Kind::Nccl);
       enqueue(program, command);
     }
-    if (isInNccl)
-      checkNccl(nccl().groupEnd(), "ncclGroupEnd", "step '" + step.id + "'");
+    turn(false);
+    if (usedNccl)
+      mark(program, step);
     if (trace_)
       eachCard([&](std::size_t c) {
         times_[c].endStep(number, streams_[c].get(stream));

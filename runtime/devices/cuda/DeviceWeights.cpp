@@ -58,8 +58,8 @@ void DeviceWeights::bind(int index, std::int64_t stackIndex,
     }
 }
 
-Address DeviceWeights::slice(int weight, std::int64_t rank) const {
-  auto [card, place] = places_[static_cast<std::size_t>(rank)];
+Address DeviceWeights::slice(int weight, const RankView &rank) const {
+  auto [card, place] = places_[rank.place];
   const OfCard &of = cards_[card];
   return of.memory[weight][of.slices.ofRank[weight][place]].address();
 }

@@ -14,7 +14,7 @@ namespace layline::runtime::cuda {
 
 class DeviceWeights {
 public:
-  /// Makes the slices' memory. `ranks`: all of the plan. `allocator`: null: the
+  /// Makes the slices' memory. `ranks`: of this process. `allocator`: null: the
   /// driver's; it is asked for the lowest rank that has a slice.
   DeviceWeights(const Plan &plan, const ElementTypes &types,
                 const std::vector<RankView> &ranks,
@@ -24,7 +24,7 @@ public:
   /// Converts one stored tensor and copies its part into every slice.
   void bind(int weight, std::int64_t stackIndex,
             const safetensors::Tensor &stored);
-  Address slice(int weight, std::int64_t rank) const;
+  Address slice(int weight, const RankView &rank) const;
   /// Bytes of stored tensors that have been looked at.
   std::int64_t bytesRead() const { return bytesRead_; }
 
@@ -38,7 +38,7 @@ private:
   const Plan &plan_;
   const ElementTypes &types_;
   std::vector<OfCard> cards_;
-  /// By rank: its card, and its number among the card's ranks.
+  /// By place: the rank's card, and its number among the card's ranks.
   std::vector<std::pair<std::size_t, std::size_t>> places_;
   std::int64_t bytesRead_ = 0;
 };

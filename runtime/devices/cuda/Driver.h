@@ -19,6 +19,7 @@ namespace layline::runtime::cuda {
   X(deviceCount, "cuDeviceGetCount", (int *count))                             \
   X(deviceGet, "cuDeviceGet", (Ordinal * device, int number))                  \
   X(deviceName, "cuDeviceGetName", (char *name, int bytes, Ordinal device))    \
+  X(deviceUuid, "cuDeviceGetUuid", (CardUuid * uuid, Ordinal device))          \
   X(deviceAttribute, "cuDeviceGetAttribute",                                   \
     (int *value, DeviceAttribute attribute, Ordinal device))                   \
   X(deviceCanAccessPeer, "cuDeviceCanAccessPeer",                              \
@@ -100,6 +101,7 @@ namespace layline::runtime::cuda {
   X(eventDestroy, "cuEventDestroy", (Event event))                             \
   X(eventRecord, "cuEventRecord", (Event event, Stream stream))                \
   X(eventSynchronize, "cuEventSynchronize", (Event event))                     \
+  X(eventQuery, "cuEventQuery", (Event event))                                 \
   X(eventElapsed, "cuEventElapsedTime",                                        \
     (float *milliseconds, Event start, Event end))                             \
   X(graphInstantiate, "cuGraphInstantiate",                                    \

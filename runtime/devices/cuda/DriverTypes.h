@@ -24,12 +24,18 @@ using Event = struct EventObject *;             ///< CUevent
 using Graph = struct GraphObject *;             ///< CUgraph
 using GraphExec = struct GraphExecObject *;     ///< CUgraphExec
 
+/// CUuuid: of a card, the same in every process and on no other machine.
+struct CardUuid {
+  unsigned char bytes[16];
+};
+
 // CUresult
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kErrorInvalidValue = 1;
 inline constexpr Result kErrorOutOfMemory = 2;
 inline constexpr Result kErrorNoDevice = 100;
 inline constexpr Result kErrorNoBinaryForDevice = 209;
+inline constexpr Result kErrorNotReady = 600;
 inline constexpr Result kErrorNotSupported = 801;
 
 // CUdevice_attribute

@@ -39,7 +39,7 @@ public:
 
 private:
   const Mixture &of(const RankView &rank) const {
-    return mixtures_[static_cast<std::size_t>(rank.rank)];
+    return mixtures_[rank.place];
   }
 
   Mixture mixtureOf(const RankView &rank) {

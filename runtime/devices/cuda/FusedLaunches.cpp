@@ -42,7 +42,7 @@ FusedLaunches::FusedLaunches(const Plan &plan, const DeviceOptions &options,
         std::max<std::int64_t>(1, residentBlocks(variant)));
   };
   kernels_.refuses = [this](const RankRun &run, const LaunchPlan &planned) {
-    return refusal(ranks_[static_cast<std::size_t>(run.rank)], planned);
+    return refusal(*findRank(ranks_, run.rank), planned);
   };
 }
 
@@ -100,13 +100,13 @@ void FusedLaunches::equalizeGrids(OfRanks &launches) const {
 
 void FusedLaunches::checkAgreement(const OfRanks &launches) const {
   for (const RankView &rank : ranks_) {
-    const LaunchPlan &its = launches[static_cast<std::size_t>(rank.rank)];
+    const LaunchPlan &its = launches[rank.place];
     if (!its.variant.waits() || memberOf(rank, its) != 0)
       continue;
     auto group = static_cast<std::size_t>(its.group);
     std::vector<std::uint64_t> digests;
     for (std::int64_t member : rank.instances[group]->ranks) {
-      const LaunchPlan &of = launches[static_cast<std::size_t>(member)];
+      const LaunchPlan &of = launches[findRank(ranks_, member)->place];
       digests.push_back(kernels::digestOf(of.variant, of.problem, of.shape));
     }
     std::string error;

@@ -27,7 +27,7 @@ public:
   /// for it: no kernel may be running. Throws Error.
   RunPlans plan(const Variant &variant);
 
-  /// Adds the launches of a step, by rank.
+  /// Adds the launches of a step, by place of the rank.
   void add(ProgramBuilder &builder, const RunPlans::OfRanks &launches);
 
   /// Workspaces as if no kernel had run. No kernel may be running.

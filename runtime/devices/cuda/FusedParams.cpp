@@ -95,7 +95,7 @@ private:
     std::vector<const RankView *> members;
     for (std::int64_t member :
          rank.instances[static_cast<std::size_t>(first_.group)]->ranks)
-      members.push_back(&step_.ranks[static_cast<std::size_t>(member)]);
+      members.push_back(findRank(step_.ranks, member));
     return members;
   }
   std::vector<RowAddresses> rowsOf(const RankView &rank) const {

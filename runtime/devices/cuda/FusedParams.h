@@ -18,11 +18,11 @@ struct FusedStep {
   ProgramBuilder &builder;
   const std::vector<RankView> &ranks;
   Workspaces &workspaces;
-  const RunPlans::OfRanks &launches; ///< by rank
+  const RunPlans::OfRanks &launches; ///< by place
   bool isTapped;                     ///< all values with a name are asked for
 
   const LaunchPlan &of(const RankView &rank) const {
-    return launches[static_cast<std::size_t>(rank.rank)];
+    return launches[rank.place];
   }
 };
 

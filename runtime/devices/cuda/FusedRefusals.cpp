@@ -164,7 +164,9 @@ std::string FusedLaunches::refusal(const RankView &rank,
                                    const LaunchPlan &planned) const {
   if (planned.variant.waits()) {
     if (groups_.reach(planned.group) == Reach::Nccl)
-      return "the cards of its ranks do not reach one another's memory";
+      return groups_.isOfSeveralProcesses(planned.group)
+                 ? "its ranks are in several processes"
+                 : "the cards of its ranks do not reach one another's memory";
     if (std::int64_t blocks = residentBlocks(planned.variant); blocks < 1)
       return concat("its blocks wait for one another, and a card has no room "
                     "for those of ",

@@ -46,7 +46,7 @@ void keepOwn(const FusedStep &step, const std::vector<Numbers> &from,
              const Operand *RowWork::*to, bool areScales) {
   addMove(step.builder, [&](const RankView &rank) {
     const LaunchPlan &its = step.of(rank);
-    const Numbers &all = from[static_cast<std::size_t>(rank.rank)];
+    const Numbers &all = from[rank.place];
     std::int64_t width = areScales ? its.scaleColumns() : its.problem.width;
     kernels::RowBlock own = ownRows(rank, its);
     Move move;
@@ -60,8 +60,8 @@ void keepOwn(const FusedStep &step, const std::vector<Numbers> &from,
   });
 }
 
-/// Rows and scales of all ranks, by rank, out of the way of what is to stand in
-/// their place.
+/// Rows and scales of all ranks, by place, out of the way of what is to stand
+/// in their place.
 struct Quantized {
   std::vector<Numbers> payload, scales;
 };
@@ -107,7 +107,7 @@ void addQuantized(const FusedStep &step) {
       "layline_dequantize",
       [&](const RankView &rank, local::DequantizeParams &p) {
         const LaunchPlan &its = step.of(rank);
-        auto r = static_cast<std::size_t>(rank.rank);
+        std::size_t r = rank.place;
         std::int64_t columns = its.scaleColumns();
         p.values = rows.payload[r];
         p.scales = rows.scales[r];

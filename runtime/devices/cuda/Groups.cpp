@@ -10,11 +10,13 @@ namespace layline::runtime::cuda {
 
 Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
                const std::vector<std::unique_ptr<Card>> &cards,
-               const std::vector<std::size_t> &islands, double timeout)
+               const std::vector<std::size_t> &islands,
+               const CardsOfRanks &places, Transport &transport, double timeout)
     : ranks_(ranks),
       // None would be for ever.
       waitNanoseconds_(
-          static_cast<std::uint64_t>(std::max(1.0, timeout * 1e9))) {
+          static_cast<std::uint64_t>(std::max(1.0, timeout * 1e9))),
+      comms_(transport, timeout) {
   std::vector<std::size_t> onCard(cards.size());
   for (const RankView &rank : ranks)
     records_.push_back(onCard[rank.cardNumber]++);
@@ -25,70 +27,101 @@ Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
     rank.members.assign(plan.groups.size(), 0);
     rank.instances.assign(plan.groups.size(), nullptr);
   }
+  const NcclIds ids(plan, transport);
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
     const Group &group = plan.groups[g];
     std::vector<Instance *> ofGroup;
-    Reach reach = Reach::OneCard;
     for (RankView &rank : ranks) {
       std::vector<std::int64_t> members = membersOf(plan, group, rank.rank);
       auto at = std::find(members.begin(), members.end(), rank.rank);
       rank.members[g] = at - members.begin();
-      if (rank.members[g] == 0) {
+      auto found = std::find_if(ofGroup.begin(), ofGroup.end(),
+                                [&](const Instance *instance) {
+                                  return instance->members.ranks == members;
+                                });
+      if (found == ofGroup.end()) {
         instances_.emplace_back();
         instances_.back().members = {members, instances_.size() - 1};
-        ofGroup.push_back(&instances_.back());
+        found = ofGroup.insert(found, &instances_.back());
       }
-      // Members ascend: the instance was made when its first rank came.
-      for (Instance *instance : ofGroup)
-        if (instance->members.ranks == members)
-          rank.instances[g] = &instance->members;
+      rank.instances[g] = &(*found)->members;
     }
-    for (Instance *instance : ofGroup)
-      for (std::int64_t a : instance->members.ranks)
-        for (std::int64_t b : instance->members.ranks) {
-          const RankView &one = ranks[static_cast<std::size_t>(a)],
-                         &other = ranks[static_cast<std::size_t>(b)];
-          if (one.card == other.card)
-            continue;
-          bool areOfOne =
-              islands[one.cardNumber] == islands[other.cardNumber];
-          reach = std::max(reach, areOfOne ? Reach::Peers : Reach::Nccl);
-        }
+    Reach reach = Reach::OneCard;
+    for (const Instance *instance : ofGroup)
+      reach = std::max(reach, reachOf(*instance, islands));
     reach_.push_back(reach);
+    std::string what = "group '" + group.id + "'";
     for (Instance *instance : ofGroup)
-      connect(*instance, reach, "group '" + group.id + "'");
+      if (reach == Reach::Peers)
+        shareFlags(*instance, what);
+      else if (reach == Reach::Nccl)
+        connect(*instance, places,
+                ids.of(static_cast<int>(g), instance->members.ranks.front()),
+                what);
   }
   reset();
 }
 
-void Groups::connect(Instance &instance, Reach reach, const std::string &what) {
-  if (reach == Reach::OneCard)
-    return;
+Reach Groups::reachOf(const Instance &instance,
+                      const std::vector<std::size_t> &islands) const {
+  const std::vector<std::int64_t> &members = instance.members.ranks;
+  Reach reach = Reach::OneCard;
+  for (std::int64_t a : members)
+    for (std::int64_t b : members) {
+      const RankView *one = findRank(ranks_, a), *other = findRank(ranks_, b);
+      if (!one || !other)
+        return Reach::Nccl;
+      if (one->card != other->card)
+        reach = std::max(reach,
+                         islands[one->cardNumber] == islands[other->cardNumber]
+                             ? Reach::Peers
+                             : Reach::Nccl);
+    }
+  return reach;
+}
+
+bool Groups::isOfSeveralProcesses(int group) const {
+  const std::vector<std::int64_t> &members =
+      ranks_.front().instances[static_cast<std::size_t>(group)]->ranks;
+  return std::any_of(members.begin(), members.end(), [&](std::int64_t rank) {
+    return findRank(ranks_, rank) == nullptr;
+  });
+}
+
+void Groups::shareFlags(Instance &instance, const std::string &what) {
   std::vector<Card *> cards;
   for (std::int64_t rank : instance.members.ranks)
-    cards.push_back(ranks_[static_cast<std::size_t>(rank)].card);
-  if (reach == Reach::Peers) {
-    instance.flags =
-        SymmetricMemory(cards, (cards.size() + 1) * sizeof(std::uint32_t),
-                        Multicast::Never, what + ", flags");
-    return;
+    cards.push_back(findRank(ranks_, rank)->card);
+  instance.flags =
+      SymmetricMemory(cards, (cards.size() + 1) * sizeof(std::uint32_t),
+                      Multicast::Never, what + ", flags");
+}
+
+void Groups::connect(Instance &instance, const CardsOfRanks &places,
+                     const NcclId &id, const std::string &what) {
+  const std::vector<std::int64_t> &members = instance.members.ranks;
+  auto cardOf = [&](std::int64_t rank) -> const CardUuid & {
+    return places.cards[static_cast<std::size_t>(rank)];
+  };
+  std::vector<NcclComms::Own> own;
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const RankView *mine = findRank(ranks_, members[m]);
+    for (std::size_t before = 0; before < m; ++before)
+      if (isSame(cardOf(members[before]), cardOf(members[m])))
+        fail(LAYLINE_REFUSED_FEATURE, what,
+             ": its ranks cannot reach one another's memory, and NCCL wants a "
+             "card for each; ",
+             mine ? mine->card->name() : print(cardOf(members[m])),
+             " has several: ranks ", members[before], " and ", members[m]);
+    if (mine)
+      own.push_back({static_cast<int>(m), mine->card});
   }
-  std::vector<int> ordinals;
-  for (const Card *card : cards) {
-    if (std::find(ordinals.begin(), ordinals.end(), card->ordinal()) !=
-        ordinals.end())
-      fail(LAYLINE_REFUSED_FEATURE, what,
-           ": its cards cannot reach one "
-           "another's memory, and NCCL wants a card for each rank; ",
-           card->name(), " has several");
-    ordinals.push_back(card->ordinal());
-  }
-  instance.comms.assign(cards.size(), nullptr);
-  checkNccl(nccl().initAll(instance.comms.data(),
-                           static_cast<int>(ordinals.size()), ordinals.data()),
-            "ncclCommInitAll", what);
-  for (NcclComm comm : instance.comms)
-    comms_.add([comm] { nccl().destroy(comm); });
+  std::vector<NcclComm> made = comms_.connect(
+      id, members.size(), own,
+      concat(what, " of ranks ", members.front(), " to ", members.back()));
+  instance.comms.assign(members.size(), nullptr);
+  for (std::size_t i = 0; i < own.size(); ++i)
+    instance.comms[static_cast<std::size_t>(own[i].member)] = made[i];
 }
 
 void Groups::reset() {
@@ -143,8 +176,7 @@ std::optional<Groups::Late> Groups::late() const {
   }
   for (const RankView &rank : ranks_)
     if (const kernels::SpinError &error =
-            records[rank.cardNumber]
-                   [records_[static_cast<std::size_t>(rank.rank)]];
+            records[rank.cardNumber][records_[rank.place]];
         error.kind != 0)
       return Late{rank.rank, error};
   return std::nullopt;
@@ -172,35 +204,28 @@ void meet(ProgramBuilder &builder, int group) {
 
 void gatherByNccl(ProgramBuilder &builder, int group,
                   std::vector<std::vector<Address>> &sources,
-                  const std::function<std::size_t(const RankView &)> &bytes) {
+                  const std::function<std::size_t(const RankShape &)> &bytes) {
   auto g = static_cast<std::size_t>(group);
-  std::vector<std::vector<Address>> gathered = sources;
-  for (const RankView &rank : builder.ranks()) {
-    auto r = static_cast<std::size_t>(rank.rank);
-    const std::vector<std::int64_t> &members = rank.instances[g]->ranks;
-    for (std::size_t m = 0; m < members.size(); ++m)
-      if (members[m] != rank.rank)
-        gathered[r][m] = builder.scratch(
-            rank, bytes(builder.ranks()[static_cast<std::size_t>(members[m])]));
-  }
-  // One NCCL group over all ranks: a single thread issues the calls of all.
   struct Part {
     NcclComm comm;
     int peer;
     Address send, receive;
     std::size_t sendBytes, receiveBytes;
   };
+  // One NCCL group over all ranks: a single thread issues the calls of all.
   for (const RankView &rank : builder.ranks()) {
-    auto r = static_cast<std::size_t>(rank.rank);
+    std::vector<Address> &of = sources[rank.place];
+    const Address own = of[static_cast<std::size_t>(rank.members[g])];
     std::vector<Part> parts;
     const std::vector<std::int64_t> &members = rank.instances[g]->ranks;
-    for (std::size_t m = 0; m < members.size(); ++m)
-      if (members[m] != rank.rank)
-        parts.push_back(
-            {builder.groups().comm(rank, group), static_cast<int>(m),
-             sources[r][static_cast<std::size_t>(rank.members[g])],
-             gathered[r][m], bytes(rank),
-             bytes(builder.ranks()[static_cast<std::size_t>(members[m])])});
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      if (members[m] == rank.rank)
+        continue;
+      std::size_t received = bytes(builder.shapeOf(members[m]));
+      of[m] = builder.scratch(rank, received);
+      parts.push_back({builder.groups().comm(rank, group), static_cast<int>(m),
+                       own, of[m], bytes(rank), received});
+    }
     builder.nccl(rank, [parts](Stream stream) {
       for (const Part &part : parts) {
         // A member without items sends nothing, and nothing is expected of it.
@@ -217,7 +242,6 @@ void gatherByNccl(ProgramBuilder &builder, int group,
       }
     });
   }
-  sources = std::move(gathered);
 }
 
 } // namespace layline::runtime::cuda

@@ -1,4 +1,4 @@
-// Cards that map one another's memory, and memory of all ranks that is mapped
+// Cards that map one another's memory, and memory of the ranks that is mapped
 // as widely as they can.
 #ifndef LAYLINE_RUNTIME_DEVICES_CUDA_ISLANDS_H
 #define LAYLINE_RUNTIME_DEVICES_CUDA_ISLANDS_H
@@ -17,8 +17,8 @@ namespace layline::runtime::cuda {
 std::vector<std::size_t>
 islandsOf(const std::vector<std::unique_ptr<Card>> &cards);
 
-/// As much memory for every rank, each rank's mapped for all cards of its
-/// island.
+/// As much memory for every rank of this process, each rank's mapped for all
+/// cards of its island.
 class IslandMemory {
 public:
   IslandMemory() = default;
@@ -28,13 +28,11 @@ public:
                const std::vector<std::size_t> &islands, std::size_t bytes,
                const std::string &what);
 
-  Address part(std::int64_t rank) const {
-    return parts_[static_cast<std::size_t>(rank)];
-  }
+  Address part(const RankView &rank) const { return parts_[rank.place]; }
 
 private:
   std::vector<SymmetricMemory> islands_;
-  std::vector<Address> parts_; ///< by rank
+  std::vector<Address> parts_; ///< by place
 };
 
 } // namespace layline::runtime::cuda

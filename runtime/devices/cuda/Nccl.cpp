@@ -14,7 +14,7 @@ void resolve(void *handle, const char *library, const char *symbol,
   void *address = findSymbol(handle, symbol);
   if (!address)
     fail(LAYLINE_REFUSED_FEATURE, "NCCL: ", library, " has no '", symbol,
-         "'; NCCL 2.10 or later is expected");
+         "'; NCCL 2.14 or later is expected");
   member = reinterpret_cast<Pointer>(address);
 }
 
@@ -47,7 +47,7 @@ const Nccl &nccl() {
 void replaceNccl(const Nccl *nccl) { replacement = nccl; }
 
 void checkNccl(NcclResult result, const char *call, const std::string &what) {
-  if (result != 0)
+  if (result != kNcclSuccess && result != kNcclInProgress)
     fail(LAYLINE_RUN_FAILURE, what, ": ", call, " says ",
          nccl().errorString(result));
 }

@@ -1,5 +1,6 @@
 // NCCL as a table of function pointers: the collectives of groups whose cards
-// cannot reach one another's memory. Opened when such a group is made.
+// cannot reach one another's memory, in one process or in several. Opened when
+// such a group is made.
 #ifndef LAYLINE_RUNTIME_DEVICES_CUDA_NCCL_H
 #define LAYLINE_RUNTIME_DEVICES_CUDA_NCCL_H
 
@@ -10,7 +11,10 @@
 
 namespace layline::runtime::cuda {
 
-using NcclResult = int;                   ///< ncclResult_t
+using NcclResult = int; ///< ncclResult_t
+inline constexpr NcclResult kNcclSuccess = 0;
+/// Of communicators whose calls do not wait: the call goes on.
+inline constexpr NcclResult kNcclInProgress = 7;
 using NcclComm = struct NcclCommObject *; ///< ncclComm_t
 inline constexpr int kNcclSum = 0;        ///< ncclRedOp_t
 enum class NcclType : int {               ///< ncclDataType_t
@@ -20,8 +24,25 @@ enum class NcclType : int {               ///< ncclDataType_t
   BFloat16 = 9
 };
 
-/// X(member, symbol, parameters): nccl.h of NCCL 2.28, unchanged since 2.10.
+/// ncclUniqueId: by it the members of a communicator find one another.
+struct NcclId {
+  char bytes[128];
+};
+/// ncclConfig_t as NCCL 2.14 had it. Later ones have more members, and take
+/// their defaults for those that `version` did not know.
+struct NcclConfig {
+  std::size_t size = sizeof(NcclConfig);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 21400;
+  int blocking = 0; ///< calls return, and asyncError says when they are done
+};
+static_assert(sizeof(NcclConfig) == 24, "what NCCL 2.14 was built with");
+
+/// X(member, symbol, parameters): nccl.h of NCCL 2.28, unchanged since 2.14.
 #define LAYLINE_NCCL(X)                                                        \
+  X(uniqueId, "ncclGetUniqueId", (NcclId * id))                                \
+  X(initRank, "ncclCommInitRankConfig",                                        \
+    (NcclComm * comm, int members, NcclId id, int member, NcclConfig *config)) \
   X(initAll, "ncclCommInitAll",                                                \
     (NcclComm * comms, int devices, const int *ordinals))                      \
   X(destroy, "ncclCommDestroy", (NcclComm comm))                               \
@@ -54,7 +75,8 @@ void replaceNccl(const Nccl *nccl);
 /// From a library of any name, for tests.
 Nccl openNccl(const char *library);
 
-/// Throws Error (LAYLINE_RUN_FAILURE) if `result` is not success.
+/// Throws Error (LAYLINE_RUN_FAILURE) if `result` is neither success nor that
+/// the call goes on.
 void checkNccl(NcclResult result, const char *call, const std::string &what);
 
 } // namespace layline::runtime::cuda

@@ -23,11 +23,12 @@ std::size_t aligned(std::size_t bytes, std::size_t to) {
 } // namespace
 
 ProgramBuilder::ProgramBuilder(std::vector<RankView> &ranks,
+                               const std::vector<RankShape> &shapes,
                                const std::vector<std::unique_ptr<Card>> &cards,
                                const Groups &groups,
                                std::vector<ProgramMemory> &memory)
-    : ranks_(ranks), cards_(cards), groups_(groups), memory_(memory),
-      ofCard_(cards.size()), bytes_(cards.size()) {
+    : ranks_(ranks), shapes_(shapes), cards_(cards), groups_(groups),
+      memory_(memory), ofCard_(cards.size()), bytes_(cards.size()) {
   for (RankView &rank : ranks)
     ofCard_[rank.cardNumber].push_back(&rank);
   std::size_t streams = ranks.front().run->plan->streams.size();

@@ -38,24 +38,26 @@ struct CardLaunch {
   bool waitsForRanks = false; ///< KernelLaunch
 };
 
-/// Where a tap's values are: [rank].
-struct TapPlace {
-  std::vector<Address> ofRank;
-};
-
 class Groups;
 
 class ProgramBuilder {
 public:
-  /// All must outlive the builder. `memory`: by card.
+  /// All must outlive the builder. `ranks`: of this process; `shapes`: of all
+  /// of the plan. `memory`: by card.
   ProgramBuilder(std::vector<RankView> &ranks,
+                 const std::vector<RankShape> &shapes,
                  const std::vector<std::unique_ptr<Card>> &cards,
                  const Groups &groups, std::vector<ProgramMemory> &memory);
 
   /// What follows belongs to this top-level step.
   void begin(const Step &step, std::size_t number);
 
+  /// Of this process.
   std::vector<RankView> &ranks() { return ranks_; }
+  /// Of any rank.
+  const RankShape &shapeOf(std::int64_t rank) const {
+    return shapes_[static_cast<std::size_t>(rank)];
+  }
   const Groups &groups() const { return groups_; }
   const CardRun &run() const { return *ranks_.front().run; }
   std::size_t cards() const { return cards_.size(); }
@@ -170,6 +172,7 @@ private:
   Command &add(std::size_t card, Command::Kind kind);
 
   std::vector<RankView> &ranks_;
+  const std::vector<RankShape> &shapes_;
   const std::vector<std::unique_ptr<Card>> &cards_;
   const Groups &groups_;
   std::vector<ProgramMemory> &memory_;

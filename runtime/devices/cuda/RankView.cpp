@@ -35,6 +35,13 @@ NumberType ElementTypes::of(DType dtype) const {
   }
 }
 
+std::size_t RankShape::bytes(const Operand &operand) const {
+  return static_cast<std::size_t>(
+      checkedMul(elements(shape(operand)),
+                 run->types->bytes(run->variant->buffers[operand.index]),
+                 "size of a value"));
+}
+
 Address RankView::address(int index) const {
   const Buffer &buffer = run->variant->buffers[index];
   if (buffer.kind == Buffer::Class::Input)
@@ -79,15 +86,15 @@ layline_pages CacheRows::place() const {
 
 local::Pages RankView::pages(const Operand &cache) const {
   const CacheRows &of = caches[cache.index];
-  layline_pages place = of.place();
+  layline_pages held = of.place();
   local::Pages pages;
-  pages.rows = {place.base,
+  pages.rows = {held.base,
                 run->types->of(run->plan->caches[cache.index].dtype)};
-  pages.table = place.table;
-  pages.pageRows = of.hooks ? place.page_rows : 0;
-  pages.pageStride = place.page_stride;
-  pages.rowStride = place.row_stride;
-  pages.itemStride = place.item_stride;
+  pages.table = held.table;
+  pages.pageRows = of.hooks ? held.page_rows : 0;
+  pages.pageStride = held.page_stride;
+  pages.rowStride = held.row_stride;
+  pages.itemStride = held.item_stride;
   return pages;
 }
 

@@ -10,6 +10,7 @@
 #include "layline/runtime.h"
 #include "plan/Plan.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -66,13 +67,28 @@ struct GroupInstance {
   std::size_t number = 0; ///< among all instances of all groups
 };
 
-struct RankView {
+/// What is known of any rank of the plan, in whichever process it is.
+struct RankShape {
   const CardRun *run = nullptr;
   std::int64_t rank = 0;
-  Card *card = nullptr;
-  std::size_t cardNumber = 0; ///< among the device's cards
   std::vector<std::int64_t> coordinates;
-  std::vector<Part> parts;           ///< by range, for this run's tokens
+  std::vector<Part> parts; ///< by range, for this run's tokens
+
+  Environment environment() const {
+    return {run->tokens, run->past, coordinates.data(), parts.data()};
+  }
+  Shape shape(const Operand &operand) const {
+    return localShape(operand.shape, operand.layout, environment());
+  }
+  /// Of a value in a buffer.
+  std::size_t bytes(const Operand &operand) const;
+};
+
+/// A rank of this process.
+struct RankView : RankShape {
+  std::size_t place = 0; ///< among the ranks of this process
+  Card *card = nullptr;
+  std::size_t cardNumber = 0;        ///< among the device's cards
   std::vector<Address> arenas;       ///< of this rank
   std::vector<Address> inputs;       ///< by buffer, 64-bit integers
   std::vector<Address> weights;      ///< by weight
@@ -81,12 +97,6 @@ struct RankView {
   std::vector<std::int64_t> members; ///< by group
   std::vector<const GroupInstance *> instances; ///< by group
 
-  Environment environment() const {
-    return {run->tokens, run->past, coordinates.data(), parts.data()};
-  }
-  Shape shape(const Operand &operand) const {
-    return localShape(operand.shape, operand.layout, environment());
-  }
   /// Of a buffer; checks that the local value fits.
   Address address(int buffer) const;
   /// Of a buffer or a weight.
@@ -118,6 +128,16 @@ struct RankView {
     return scaled(run->plan->ownItems(dim.range, environment()), dim.unit);
   }
 };
+
+/// The view of a rank among those of this process, which ascend; null: it is in
+/// another one.
+template <typename Views> auto *findRank(Views &ranks, std::int64_t rank) {
+  auto found = std::lower_bound(ranks.begin(), ranks.end(), rank,
+                                [](const RankView &view, std::int64_t wanted) {
+                                  return view.rank < wanted;
+                                });
+  return found != ranks.end() && found->rank == rank ? &*found : nullptr;
+}
 
 /// Product of all dimensions but the last, and the last.
 inline std::int64_t rowsOf(const Shape &shape) {

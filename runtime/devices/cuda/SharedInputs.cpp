@@ -58,9 +58,9 @@ SharedInputs::SharedInputs(const Plan &plan, const std::vector<RankView> &ranks,
     memory_ = IslandMemory(ranks, islands, most, "inputs that cards share");
 }
 
-std::optional<SharedInputs::Place> SharedInputs::find(const Variant &variant,
-                                                      std::size_t buffer,
-                                                      std::int64_t rank) const {
+std::optional<SharedInputs::Place>
+SharedInputs::find(const Variant &variant, std::size_t buffer,
+                   const RankView &rank) const {
   auto number = static_cast<std::size_t>(&variant - plan_.variants.data());
   const Room &room = rooms_[number][buffer];
   if (room.bytes == 0)

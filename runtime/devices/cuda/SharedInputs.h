@@ -28,7 +28,7 @@ public:
   /// Where a rank's part of an input buffer goes; none where no other card
   /// reads it. The variant is one of the plan's.
   std::optional<Place> find(const Variant &variant, std::size_t buffer,
-                            std::int64_t rank) const;
+                            const RankView &rank) const;
 
 private:
   struct Room {

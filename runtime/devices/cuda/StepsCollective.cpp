@@ -13,30 +13,23 @@ namespace {
 
 /// What every member shows: where each rank can read every member's input.
 struct Shown {
-  std::vector<std::vector<Address>> ofRank; ///< [rank][member]
+  std::vector<std::vector<Address>> ofRank; ///< [place][member]
 };
-
-std::size_t bytesOf(const RankView &rank, const Operand &operand) {
-  std::int64_t each = isInteger(operand.dtype)
-                          ? 8
-                          : local::numberBytes(rank.numbers(operand).type);
-  return static_cast<std::size_t>(
-      checkedMul(elements(rank.shape(operand)), each, "size of a value"));
-}
 
 /// All members' values where each of them can be read, once they have met.
 Shown show(ProgramBuilder &builder, const Step &step, const Operand &input) {
   Shown shown;
   for (const RankView &rank : builder.ranks()) {
     std::vector<Address> members;
-    for (std::int64_t peer : rank.instances[step.attrs.group]->ranks)
-      members.push_back(
-          builder.ranks()[static_cast<std::size_t>(peer)].address(input.index));
+    for (std::int64_t peer : rank.instances[step.attrs.group]->ranks) {
+      const RankView *here = findRank(builder.ranks(), peer);
+      members.push_back(here ? here->address(input.index) : 0);
+    }
     shown.ofRank.push_back(std::move(members));
   }
   if (needsNccl(builder, step.attrs.group))
     gatherByNccl(builder, step.attrs.group, shown.ofRank,
-                 [&](const RankView &rank) { return bytesOf(rank, input); });
+                 [&](const RankShape &rank) { return rank.bytes(input); });
   return shown;
 }
 
@@ -52,7 +45,7 @@ void endShow(ProgramBuilder &builder, const Step &step) {
 
 Move moveFrom(const RankView &rank, const Step &step, const Shown &shown) {
   Move move = moveWithin(rank, step.arg("input"), step.arg("output"));
-  move.sources = shown.ofRank[static_cast<std::size_t>(rank.rank)];
+  move.sources = shown.ofRank[rank.place];
   return move;
 }
 
@@ -76,8 +69,8 @@ std::vector<Items> itemsOfMembers(const RankView &rank, int range,
 /// Where a rank reads the members' values, as an array on its card.
 template <typename T>
 T *tableOf(ProgramBuilder &builder, const RankView &rank, const Shown &shown) {
-  return reinterpret_cast<T *>(builder.table(
-      rank.cardNumber, shown.ofRank[static_cast<std::size_t>(rank.rank)]));
+  return reinterpret_cast<T *>(
+      builder.table(rank.cardNumber, shown.ofRank[rank.place]));
 }
 
 } // namespace
@@ -91,12 +84,11 @@ void addAllReduce(ProgramBuilder &builder, const Step &step) {
   bool isInPlace = input.index == output.index;
   std::vector<Address> sums;
   for (const RankView &rank : builder.ranks())
-    sums.push_back(isInPlace ? builder.scratch(rank, bytesOf(rank, output))
+    sums.push_back(isInPlace ? builder.scratch(rank, rank.bytes(output))
                              : rank.address(output.index));
   addMove(builder, [&](const RankView &rank) {
     Move move = moveFrom(rank, step, shown);
-    move.output.data =
-        reinterpret_cast<void *>(sums[static_cast<std::size_t>(rank.rank)]);
+    move.output.data = reinterpret_cast<void *>(sums[rank.place]);
     std::int64_t count = elements(rank.shape(output));
     move.outputItems = count;
     move.add(local::kAllSources, count, 0, 0, count);
@@ -105,8 +97,8 @@ void addAllReduce(ProgramBuilder &builder, const Step &step) {
   endShow(builder, step);
   if (isInPlace)
     for (const RankView &rank : builder.ranks())
-      builder.copy(rank, sums[static_cast<std::size_t>(rank.rank)],
-                   rank.address(output.index), bytesOf(rank, output));
+      builder.copy(rank, sums[rank.place], rank.address(output.index),
+                   rank.bytes(output));
 }
 
 void addReduceScatter(ProgramBuilder &builder, const Step &step) {

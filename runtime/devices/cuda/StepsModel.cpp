@@ -41,7 +41,7 @@ Converted converted(ProgramBuilder &builder, const Operand &operand,
   if (areAll)
     return result;
   for (const RankView &rank : builder.ranks()) {
-    auto r = static_cast<std::size_t>(rank.rank);
+    std::size_t r = rank.place;
     std::int64_t count = elements(rank.shape(operand));
     result.ofRank[r] = {reinterpret_cast<void *>(builder.scratch(
                             rank, static_cast<std::size_t>(
@@ -53,7 +53,7 @@ Converted converted(ProgramBuilder &builder, const Operand &operand,
       [&](const RankView &rank, local::ElementwiseParams &p) {
         p.op = local::ElementwiseOp::Scale;
         p.inputs[0] = rank.numbers(operand);
-        p.output = result.ofRank[static_cast<std::size_t>(rank.rank)];
+        p.output = result.ofRank[rank.place];
         p.count = elements(rank.shape(operand));
         return blocksForElements(p.count);
       });
@@ -75,7 +75,7 @@ void addLinear(ProgramBuilder &builder, const Step &step) {
     product.rows = rowsOf(rank.shape(output));
     product.in = shape[1];
     product.out = shape[0];
-    const Numbers &from = rows.ofRank[static_cast<std::size_t>(rank.rank)];
+    const Numbers &from = rows.ofRank[rank.place];
     Numbers to = rank.numbers(output);
     product.inputType = blasType(from.type);
     product.outputType = blasType(to.type);

@@ -9,9 +9,7 @@ namespace layline::runtime::cuda {
 GroupWorkspace &Workspaces::at(int group, std::int64_t rank,
                                std::size_t stream) {
   const std::vector<std::int64_t> &members =
-      ranks_[static_cast<std::size_t>(rank)]
-          .instances[static_cast<std::size_t>(group)]
-          ->ranks;
+      findRank(ranks_, rank)->instances[static_cast<std::size_t>(group)]->ranks;
   std::string name =
       concat("group '", plan_.groups[static_cast<std::size_t>(group)].id,
              "' of rank ", members.front());
@@ -50,7 +48,7 @@ GroupWorkspace &Workspaces::reserve(int group, std::int64_t rank,
   workspace.symmetric = {};
   std::vector<Card *> cards;
   for (std::int64_t member : workspace.ranks)
-    cards.push_back(ranks_[static_cast<std::size_t>(member)].card);
+    cards.push_back(findRank(ranks_, member)->card);
   workspace.symmetric = SymmetricMemory(
       cards, static_cast<std::size_t>(workspace.layout.symmetricBytes),
       Multicast::Never, what);
@@ -66,8 +64,7 @@ GroupWorkspace &Workspaces::reserve(int group, std::int64_t rank,
 void Workspaces::clear(const GroupWorkspace &workspace) const {
   const kernels::Workspace &layout = workspace.layout;
   for (std::size_t m = 0; m < workspace.own.size(); ++m) {
-    const Card &card =
-        *ranks_[static_cast<std::size_t>(workspace.ranks[m])].card;
+    const Card &card = *findRank(ranks_, workspace.ranks[m])->card;
     std::string what = workspace.name + ", workspace on " + card.name();
     card.use();
     Address symmetric = workspace.symmetric.part(m);
@@ -99,9 +96,8 @@ WorkspaceAddresses Workspaces::addresses(int group, std::int64_t rank,
   result.maxBlocks = workspace.need.maxBlocks;
   for (std::size_t m = 0; m < workspace.ranks.size(); ++m)
     result.symmetric.push_back(workspace.symmetric.part<unsigned char>(m));
-  auto member =
-      static_cast<std::size_t>(ranks_[static_cast<std::size_t>(rank)]
-                                   .members[static_cast<std::size_t>(group)]);
+  auto member = static_cast<std::size_t>(
+      findRank(ranks_, rank)->members[static_cast<std::size_t>(group)]);
   result.own = workspace.own[member].as<unsigned char>();
   return result;
 }

@@ -27,7 +27,8 @@ struct GroupWorkspace {
 
 class Workspaces {
 public:
-  /// `ranks` must outlive the object. `mailboxes`: what those of one_shot hold.
+  /// `ranks`: of this process; they must outlive the object. `mailboxes`: what
+  /// those of one_shot hold.
   Workspaces(const Plan &plan, const std::vector<RankView> &ranks,
              kernels::DType mailboxes)
       : plan_(plan), ranks_(ranks), mailboxes_(mailboxes) {}

@@ -98,8 +98,9 @@ typedef struct layline_options {
   int32_t taps;       /* nonzero: keep every named step output of a run */
   int32_t poison;     /* nonzero: fill arenas with NaN before every run, so
                          that a read of unwritten memory shows */
-  /* "threads": all ranks in this process. "mpi": this process is one rank, of
-   * as many as mpirun started; see "Processes" below. Null means "threads". */
+  /* "threads": all ranks in this process. "mpi": this process is one rank of as
+   * many as mpirun started, or with device "cuda" as many ranks of the plan as
+   * every other process; see "Processes" above. Null means "threads". */
   const char *transport;
   /* Seconds that a rank waits for another one before the call fails with
    * LAYLINE_RUN_FAILURE and its number; 0: the default, 300. */

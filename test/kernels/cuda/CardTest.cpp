@@ -29,8 +29,8 @@ TEST_CASE("libraries that are not there are named") {
                     Catch::Contains("NCCL is needed") &&
                         Catch::Contains("libnccl-of-nobody.so"));
   CHECK_THROWS_WITH(openNccl("libm.so.6"),
-                    Catch::Equals("NCCL: libm.so.6 has no 'ncclCommInitAll'; "
-                                  "NCCL 2.10 or later is expected"));
+                    Catch::Equals("NCCL: libm.so.6 has no 'ncclGetUniqueId'; "
+                                  "NCCL 2.14 or later is expected"));
   CHECK_THROWS_WITH(openBlasLt("libcublasLt-of-nobody.so"),
                     Catch::Contains("cuBLASLt is needed") &&
                         Catch::Contains("libcublasLt-of-nobody.so"));

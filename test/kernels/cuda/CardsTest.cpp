@@ -76,8 +76,9 @@ TEST_CASE("cards that do not reach one another want NCCL") {
     CHECK_THROWS_WITH(
         GoldenRun("cuda", "v1.0/llama-tp4", "llama"),
         Catch::Contains(
-            "NCCL wants a card for each rank; card 0 (emulated) has "
-            "several"));
+            "group 'tp': its ranks cannot reach one another's memory, and NCCL "
+            "wants a card for each; card 0 (emulated) has several: ranks 0 and "
+            "1"));
   }
   CHECK(gpu.liveCount() == 0);
 }

@@ -56,6 +56,13 @@ struct FakeCalls {
       std::strncpy(name, "emulated", static_cast<std::size_t>(bytes));
       return kSuccess;
     };
+    d.deviceUuid = [](CardUuid *uuid, Ordinal device) {
+      LAYLINE_ENTER("cuDeviceGetUuid");
+      *uuid = {};
+      uuid->bytes[0] = static_cast<unsigned char>(g.cards_.machine);
+      uuid->bytes[15] = static_cast<unsigned char>(device);
+      return kSuccess;
+    };
     d.deviceAttribute = [](int *value, DeviceAttribute attribute, Ordinal) {
       LAYLINE_ENTER("cuDeviceGetAttribute");
       switch (attribute) {
@@ -411,8 +418,10 @@ struct FakeCalls {
           found->second.card != g.events_.at(event).card)
         return Result(400); // CUDA_ERROR_INVALID_HANDLE
       FakeGpu *of = &g;
+      g.events_.at(event).isPending = true;
       g.submit(stream, [of, stream, event] {
         FakeGpu::StreamState state = of->streams_.at(stream);
+        of->events_.at(event).isPending = false;
         if (of->events_.at(event).isTimed)
           of->machine_.launch(
               state.card, {"event", {1}, {1}},
@@ -426,6 +435,11 @@ struct FakeCalls {
     d.eventSynchronize = [](Event) {
       LAYLINE_ENTER("cuEventSynchronize");
       return g.synchronize();
+    };
+    d.eventQuery = [](Event event) {
+      LAYLINE_ENTER("cuEventQuery");
+      g.pump();
+      return g.events_.at(event).isPending ? kErrorNotReady : g.runMachine();
     };
     d.eventElapsed = [](float *milliseconds, Event from, Event to) {
       LAYLINE_ENTER("cuEventElapsedTime");
@@ -495,12 +509,19 @@ struct FakeCalls {
 
   static BlasStatus enterBlas(const char *name) { return gpu().enter(name); }
   static void acquired(const char *kind) { gpu().acquired(kind); }
+  static void gpuReleased(const char *kind) { gpu().released(kind); }
   static void released(const char *kind, const char *name) {
     gpu().enter(name, 0, false);
     gpu().released(kind);
   }
+  static NcclResult enterNccl(const char *name, bool canFail) {
+    return gpu().enter(name, 0, canFail);
+  }
   static void transfer(Stream from, Stream to, FakeGpu::Work copy) {
     gpu().transfer(from, to, std::move(copy));
+  }
+  static void outside(std::function<bool()> isDone) {
+    gpu().submitOutside(std::move(isDone));
   }
   static void run(Stream stream, FakeGpu::Work work) {
     gpu().runInStream(stream, "product", std::move(work));
@@ -527,6 +548,15 @@ bool enterBlas(const char *name, BlasStatus &status) {
 void acquiredByBlas(const char *kind) { FakeCalls::acquired(kind); }
 void releasedByBlas(const char *kind, const char *name) {
   FakeCalls::released(kind, name);
+}
+bool enterNccl(const char *name, NcclResult &result, bool canFail) {
+  result = FakeCalls::enterNccl(name, canFail);
+  return result == 0;
+}
+void acquiredByNccl() { FakeCalls::acquired("communicator"); }
+void releasedByNccl() { FakeCalls::gpuReleased("communicator"); }
+void runOutside(std::function<bool()> isDone) {
+  FakeCalls::outside(std::move(isDone));
 }
 void runTransfer(Stream from, Stream to, std::function<void()> copy) {
   FakeCalls::transfer(from, to, std::move(copy));

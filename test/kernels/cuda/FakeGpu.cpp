@@ -5,8 +5,10 @@
 #include "kernels/platform/Platform.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <iterator>
+#include <thread>
 
 namespace layline::test {
 
@@ -158,8 +160,28 @@ void FakeGpu::dropMemory(std::byte *memory) {
 void FakeGpu::submit(Stream stream, Work work) {
   if (captured_ && stream)
     captured_->push_back(std::move(work));
+  else if (!waiting_.empty())
+    waiting_.push_back({std::move(work), nullptr});
   else
     work();
+}
+
+void FakeGpu::submitOutside(std::function<bool()> isDone) {
+  waiting_.push_back({nullptr, std::move(isDone)});
+}
+
+bool FakeGpu::pump() {
+  while (!waiting_.empty()) {
+    if (waiting_.front().isDone) {
+      runMachine();
+      if (!waiting_.front().isDone())
+        return false;
+    } else {
+      waiting_.front().work();
+    }
+    waiting_.pop_front();
+  }
+  return true;
 }
 
 void FakeGpu::runInStream(Stream stream, const char *what, Work work) {
@@ -168,17 +190,20 @@ void FakeGpu::runInStream(Stream stream, const char *what, Work work) {
     work();
     return;
   }
-  submit(stream, [this, stream, what, work] {
-    StreamState state = streams_.at(stream);
-    std::string name = what;
-    machine_.launch(
-        state.card, {name, {1}, {1}},
-        [this, name, work] {
-          order_.push_back(name);
-          work();
-        },
-        state.number);
-  });
+  submit(stream,
+         [this, stream, what, work] { launchWork(stream, what, work); });
+}
+
+void FakeGpu::launchWork(Stream stream, const char *what, Work work) {
+  StreamState state = streams_.at(stream);
+  std::string name = what;
+  machine_.launch(
+      state.card, {name, {1}, {1}},
+      [this, name, work] {
+        order_.push_back(name);
+        work();
+      },
+      state.number);
 }
 
 void FakeGpu::runSlowly(Stream stream, const std::string &name, int looks) {
@@ -254,15 +279,23 @@ void FakeGpu::launchKernel(const LaunchConfiguration &configuration,
 }
 
 void FakeGpu::transfer(Stream from, Stream to, Work copy) {
-  StreamState source = streams_.at(from), target = streams_.at(to);
-  machine_.waitEvent(target.card, target.number,
-                     machine_.recordEvent(source.card, source.number));
-  runInStream(to, "transfer", std::move(copy));
-  machine_.waitEvent(source.card, source.number,
-                     machine_.recordEvent(target.card, target.number));
+  submit(to, [this, from, to, copy] {
+    StreamState source = streams_.at(from), target = streams_.at(to);
+    machine_.waitEvent(target.card, target.number,
+                       machine_.recordEvent(source.card, source.number));
+    launchWork(to, "transfer", copy);
+    machine_.waitEvent(source.card, source.number,
+                       machine_.recordEvent(target.card, target.number));
+  });
 }
 
 Result FakeGpu::synchronize() {
+  while (!pump())
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  return runMachine();
+}
+
+Result FakeGpu::runMachine() {
   simt::Report report = machine_.run();
   if (!report.ok() && emulatorError_.empty())
     emulatorError_ = report.text;

@@ -10,6 +10,7 @@
 #include "devices/cuda/Nccl.h"
 #include "devices/simt/Machine.h"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,6 +32,9 @@ struct FakeCards {
   bool peers = true;
   /// Cards of so many reach one another; 0: all do.
   int island = 0;
+  /// Which machine they are in: the same cards have the same one in every
+  /// process.
+  int machine = 0;
   std::size_t granularity = 4096;
   std::size_t multicastGranularity = 16384;
   /// cuMulticastCreate refuses although the cards say that they can.
@@ -117,7 +121,8 @@ private:
   struct EventState {
     int emulated = -1, card = 0;
     bool isTimed = false;
-    std::int64_t time = 0; ///< when it was done, in events
+    bool isPending = false; ///< the stream has not come to it
+    std::int64_t time = 0;  ///< when it was done, in events
   };
   struct Mapping {
     std::size_t bytes = 0;
@@ -151,11 +156,19 @@ private:
 
   /// Into the graph that is being captured, or into the stream.
   void submit(Stream stream, Work work);
+  /// Something that other processes take part in: asked, once all before it is
+  /// done, until it says that it is. Everything behind it waits, in whichever
+  /// stream.
+  void submitOutside(std::function<bool()> isDone);
+  /// Goes on as far as possible; whether nothing waits any more.
+  bool pump();
   /// One thread of the emulator runs it, in the stream's order.
   void runInStream(Stream stream, const char *what, Work work);
+  void launchWork(Stream stream, const char *what, Work work);
   void launchKernel(const LaunchConfiguration &configuration,
                     const std::string &kernel, Address parameters);
   Result synchronize();
+  Result runMachine();
   /// Copies between streams of two cards, each of which waits for the other.
   void transfer(Stream from, Stream to, Work copy);
 
@@ -191,6 +204,11 @@ private:
   std::int64_t clock_ = 0;
   std::map<KernelFunction, std::string> functions_;
   std::vector<int> streamsOfCard_;
+  struct Waiting {
+    Work work;                    ///< or
+    std::function<bool()> isDone; ///< of other processes
+  };
+  std::deque<Waiting> waiting_;
   std::vector<Work> *captured_ = nullptr;
   std::map<Graph, std::vector<Work>> graphs_;
   std::map<GraphExec, std::vector<Work>> executables_;
@@ -210,7 +228,11 @@ void acquiredByBlas(const char *kind);
 void releasedByBlas(const char *kind, const char *name);
 void runProduct(Stream stream, std::function<void()> work);
 // And what that of NCCL does.
+bool enterNccl(const char *name, NcclResult &result, bool canFail = true);
+void acquiredByNccl();
+void releasedByNccl();
 void runTransfer(Stream from, Stream to, std::function<void()> copy);
+void runOutside(std::function<bool()> isDone);
 
 } // namespace layline::test
 

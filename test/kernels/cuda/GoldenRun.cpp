@@ -12,13 +12,16 @@ namespace layline::test {
 
 GoldenRun::GoldenRun(const std::string &device, const std::string &plan,
                      const std::string &model, layline_precision precision,
-                     bool taps, const layline_allocator *allocator) {
+                     bool taps, const layline_allocator *allocator,
+                     const std::string &transport, double timeout) {
   layline_options options;
   layline_options_init(&options);
   options.device = device.c_str();
   options.precision = precision;
   options.taps = taps;
   options.poison = 1;
+  options.transport = transport.c_str();
+  options.timeout = timeout;
   layline_engine *engine = nullptr;
   layline_status status = layline_engine_create(&options, &engine);
   engine_.reset(engine);
