@@ -40,6 +40,11 @@ void Engine::setStream(std::int64_t rank, const std::string &stream,
   if (rank < 0 || rank >= plan().ranks())
     fail(LAYLINE_BAD_ARGUMENT, "stream '", stream, "' of rank ", rank,
          " is set; the plan has ", plan_->ranks(), " ranks");
+  if (const std::vector<std::int64_t> &here = localRanks();
+      rank < here.front() || rank > here.back())
+    fail(LAYLINE_BAD_ARGUMENT, "stream '", stream, "' of rank ", rank,
+         " is set; ranks ", here.front(), " to ", here.back(),
+         " are in this process");
   for (std::size_t s = 0; s < plan_->streams.size(); ++s)
     if (plan_->streams[s] == stream) {
       hooks_.streams[static_cast<std::size_t>(rank)][s] = value;

@@ -45,6 +45,7 @@ static_assert(sizeof(NcclConfig) == 24, "what NCCL 2.14 was built with");
     (NcclComm * comm, int members, NcclId id, int member, NcclConfig *config)) \
   X(initAll, "ncclCommInitAll",                                                \
     (NcclComm * comms, int devices, const int *ordinals))                      \
+  X(finalize, "ncclCommFinalize", (NcclComm comm))                             \
   X(destroy, "ncclCommDestroy", (NcclComm comm))                               \
   X(abort, "ncclCommAbort", (NcclComm comm))                                   \
   X(groupStart, "ncclGroupStart", ())                                          \

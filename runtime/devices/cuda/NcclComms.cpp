@@ -11,6 +11,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// An engine that is destroyed has nobody to tell that others are late.
+constexpr std::chrono::seconds kLongestEnd{5};
+
 NcclId newId(const std::string &what) {
   NcclId id{};
   checkNccl(nccl().uniqueId(&id), "ncclGetUniqueId", what);
@@ -33,6 +36,7 @@ void NcclComms::Calls::end() {
   isOpen_ = false;
   checkNccl(nccl().groupEnd(), "ncclGroupEnd", what_);
   comms_.settle(what_);
+  comms_.areUsed_ = true;
 }
 
 std::vector<NcclComm> NcclComms::connect(const NcclId &id, std::size_t members,
@@ -57,6 +61,7 @@ std::vector<NcclComm> NcclComms::connect(const NcclId &id, std::size_t members,
   // From here on they are looked at.
   keep.run();
   calls.end();
+  areUsed_ = false; // that was no run
   return made;
 }
 
@@ -88,8 +93,36 @@ void NcclComms::watch(const std::string &what) {
   transport_.watch();
 }
 
-/// Not ncclCommDestroy: that may wait for members that are there no more. What
-/// was under way at the end of an engine's life is done.
+/// The runs are done, but NCCL's threads may have bytes of theirs for others.
+/// ncclCommDestroy alone would wait for members that are there no more. Where
+/// there was no run, others may wait to hear why.
+void NcclComms::finish() noexcept {
+  if (!areUsed_ || !canFinalize())
+    return abort();
+  for (NcclComm comm : comms_)
+    nccl().destroy(comm);
+  comms_.clear();
+}
+
+bool NcclComms::canFinalize() const {
+  for (NcclComm comm : comms_)
+    if (NcclResult result = nccl().finalize(comm);
+        result != kNcclSuccess && result != kNcclInProgress)
+      return false;
+  try {
+    Clock::time_point begin = Clock::now();
+    Pause pause;
+    while (areBusy("the end of NCCL's communicators")) {
+      if (Clock::now() - begin > kLongestEnd)
+        return false;
+      pause();
+    }
+    return true;
+  } catch (const std::exception &) {
+    return false;
+  }
+}
+
 void NcclComms::abort() noexcept {
   areAborted_ |= !comms_.empty();
   for (NcclComm comm : comms_)

@@ -25,7 +25,7 @@ public:
       : transport_(transport), timeout_(timeout) {}
   NcclComms(const NcclComms &) = delete;
   NcclComms &operator=(const NcclComms &) = delete;
-  ~NcclComms() { abort(); }
+  ~NcclComms() { finish(); }
 
   /// A member that is in this process.
   struct Own {
@@ -72,10 +72,15 @@ private:
   bool areBusy(const std::string &what) const;
   /// Returns when none is.
   void settle(const std::string &what);
+  /// Gives them back once they have sent what others still receive; those that
+  /// do not come to an end are aborted.
+  void finish() noexcept;
+  bool canFinalize() const;
 
   Transport &transport_;
   double timeout_;
   std::vector<NcclComm> comms_;
+  bool areUsed_ = false; ///< by a run
   bool areAborted_ = false;
 };
 

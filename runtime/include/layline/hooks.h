@@ -246,7 +246,7 @@ layline_status layline_cache_hooks_set(layline_engine *engine,
  * rank's card: layline_run begins on the cards when all that was put into such
  * streams before is complete, and what is put into them later, also while
  * layline_run waits, begins behind the run. A stream of another card fails the
- * run. */
+ * run; one of a rank in another process is refused. */
 layline_status layline_stream_set(layline_engine *engine, int64_t rank,
                                   const char *stream, void *value);
 

@@ -36,6 +36,7 @@ struct Clique {
 struct Comm {
   std::string id;
   int rank = 0;
+  bool isFinal = false; ///< nothing of it is under way
 };
 struct Part {
   Comm comm;
@@ -168,7 +169,7 @@ NcclComm newComm(const std::string &id, int members, int rank) {
   clique.members = members;
   clique.here.insert(rank);
   auto comm = reinterpret_cast<NcclComm>(++s.handles);
-  s.comms[comm] = {id, rank};
+  s.comms[comm] = {id, rank, false};
   acquiredByNccl();
   return comm;
 }
@@ -229,9 +230,22 @@ Nccl fakeNccl() {
     std::string id = newId();
     for (int rank = 0; rank < devices; ++rank)
       comms[rank] = newComm(id, devices, rank);
+    // Calls of these wait, and destroying them does.
+    for (int rank = 0; rank < devices; ++rank)
+      state().comms.at(comms[rank]).isFinal = true;
     return kNcclSuccess;
   };
-  nccl.destroy = [](NcclComm comm) {
+  nccl.finalize = [](NcclComm comm) -> NcclResult {
+    LAYLINE_ENTER("ncclCommFinalize");
+    state().comms.at(comm).isFinal = true;
+    return kNcclInProgress;
+  };
+  nccl.destroy = [](NcclComm comm) -> NcclResult {
+    NcclResult ignored = 0;
+    enterNccl("ncclCommDestroy", ignored, /*canFail=*/false);
+    // NCCL would wait for the others.
+    if (!state().comms.at(comm).isFinal)
+      return kInvalidUsage;
     drop(comm);
     return kNcclSuccess;
   };

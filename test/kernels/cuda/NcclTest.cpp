@@ -72,6 +72,21 @@ TEST_CASE("a run that fails without NCCL's doing leaves it as it was",
   CHECK(error(run.logits(), run.recorded("logits", 2, 1)) < 5e-6);
 }
 
+TEST_CASE("communicators end in order where they can", "[golden]") {
+  FakeGpu gpu(apart(2));
+  auto [call, result, isAborted] = GENERATE(
+      std::tuple("nothing", 0, false), std::tuple("ncclCommFinalize", 2, true),
+      std::tuple("NCCL's network", 6, true));
+  {
+    GoldenRun run("cuda", "v1.0/phi3-tp2", "phi3");
+    run.run(0, 2);
+    gpu.failOn(call, result);
+  }
+  CHECK(gpu.callsOf("ncclCommAbort") == (isAborted ? 2 : 0));
+  CHECK(gpu.callsOf("ncclCommDestroy") == (isAborted ? 0 : 2));
+  CHECK(gpu.liveCount() == 0);
+}
+
 TEST_CASE("whichever call fails, NCCL keeps nothing", "[golden]") {
   FakeGpu gpu(apart(2));
   std::size_t total = 0;

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -45,6 +46,22 @@ std::vector<GlobalValue> valuesOf(const Case &of,
                 std::move(transport));
   std::string path = LAYLINE_PLANS_DIR "/" + of.plan + "/plan.json";
   engine.loadPlan(readText(path), path);
+  // Streams are of this process's ranks.
+  int stream = 0;
+  for (std::int64_t rank = 0; rank < engine.plan().ranks(); ++rank) {
+    bool isHere = std::count(engine.localRanks().begin(),
+                             engine.localRanks().end(), rank) != 0;
+    std::string refusal;
+    try {
+      engine.setStream(rank, engine.plan().streams.front(), &stream);
+    } catch (const Error &error) {
+      refusal = error.what();
+    }
+    if (isHere != refusal.empty() ||
+        (!isHere && refusal.find("are in this process") == std::string::npos))
+      throw std::logic_error("stream of rank " + std::to_string(rank) + ": " +
+                             refusal);
+  }
   engine.loadWeights(folder + "model.safetensors");
   std::vector<GlobalValue> values;
   std::int64_t at = 0;
