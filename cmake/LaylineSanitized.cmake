@@ -1,6 +1,7 @@
-# Tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+# Tests under AddressSanitizer and UndefinedBehaviorSanitizer, or under
+# ThreadSanitizer.
 #
-# A library is built once more with both, as an object library that the tests
+# A library is built once more with them, as an object library that the tests
 # which need it share. The tests themselves are the object files that the
 # ordinary build has compiled already: what they check is the library, and to
 # compile them again with checks takes as long as all the rest. The library's
@@ -8,16 +9,23 @@
 # which both have the one with checks is kept.
 
 set(LAYLINE_SANITIZERS -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+set(LAYLINE_THREAD_SANITIZER -fsanitize=thread)
 
-# layline_sanitized_core(<name> OF <library>... [SOURCES <file>...] [OPTIMIZE])
+# layline_sanitized_core(<name> OF <library>... [SOURCES <file>...] [OPTIMIZE]
+#                        [THREADS])
 #
 # The sources of the libraries, or those of SOURCES only, with asserts. OPTIMIZE
-# is for code that runs for longer than the optimiser takes.
+# is for code that runs for longer than the optimiser takes, THREADS for
+# ThreadSanitizer.
 function(layline_sanitized_core name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg OPTIMIZE "" "OF;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZE;THREADS" "" "OF;SOURCES")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_OF)
     message(FATAL_ERROR "layline_sanitized_core(${ARGV}): expected <name> OF <library>... "
-      "[SOURCES <file>...] [OPTIMIZE]")
+      "[SOURCES <file>...] [OPTIMIZE] [THREADS]")
+  endif()
+  set(sanitizers ${LAYLINE_SANITIZERS})
+  if(arg_THREADS)
+    set(sanitizers ${LAYLINE_THREAD_SANITIZER})
   endif()
   set(sources ${arg_SOURCES})
   if(NOT sources)
@@ -42,19 +50,23 @@ function(layline_sanitized_core name)
     target_compile_definitions(${name} PRIVATE
       $<TARGET_PROPERTY:${library},COMPILE_DEFINITIONS>)
   endforeach()
-  target_compile_options(${name} PRIVATE ${LAYLINE_SANITIZERS} -fno-omit-frame-pointer
+  target_compile_options(${name} PRIVATE ${sanitizers} -fno-omit-frame-pointer
     -gline-tables-only -UNDEBUG $<IF:$<BOOL:${arg_OPTIMIZE}>,-O1,-O0>)
 endfunction()
 
-# layline_sanitized_tests(<name> CORE <core>... TESTS <target>...)
+# layline_sanitized_tests(<name> CORE <core>... TESTS <target>... [THREADS])
 #
 # An executable of the objects of TESTS. What they link beside the libraries of
 # CORE is for the caller to say.
 function(layline_sanitized_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CORE;TESTS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg THREADS "" "CORE;TESTS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_CORE OR NOT arg_TESTS)
     message(FATAL_ERROR "layline_sanitized_tests(${ARGV}): expected <name> CORE <core>... "
-      "TESTS <target>...")
+      "TESTS <target>... [THREADS]")
+  endif()
+  set(sanitizers ${LAYLINE_SANITIZERS})
+  if(arg_THREADS)
+    set(sanitizers ${LAYLINE_THREAD_SANITIZER})
   endif()
   set(objects "")
   foreach(target IN LISTS arg_CORE arg_TESTS)
@@ -62,5 +74,5 @@ function(layline_sanitized_tests name)
   endforeach()
   add_executable(${name} ${objects})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_options(${name} PRIVATE ${LAYLINE_SANITIZERS})
+  target_link_options(${name} PRIVATE ${sanitizers})
 endfunction()

@@ -2,6 +2,7 @@
 // happens.
 #include "LlamaPlan.h"
 #include "TestEngine.h"
+#include "hooks/OneCall.h"
 
 #include <catch2/catch.hpp>
 
@@ -261,8 +262,13 @@ TEST_CASE("runs give the same bits", "[engine]") {
   }
 }
 
+TEST_CASE("one call at a time uses an engine of the host",
+          "[engine][threads]") {
+  checkOneCallAtATime("cpu");
+}
+
 TEST_CASE("threads that use one engine at once are told, and break nothing",
-          "[engine]") {
+          "[engine][threads]") {
   TestEngine engine(tiny(), LAYLINE_PRECISION_F32);
   Value table = randomValue({6, 2}, 1);
   engine.weight("table", table);

@@ -31,7 +31,7 @@ std::string failureOf(MeetingPoint &point, std::int64_t member) {
 
 } // namespace
 
-TEST_CASE("a rank that is late within the bound is waited for") {
+TEST_CASE("a rank that is late within the bound is waited for", "[threads]") {
   MeetingPoint point({4, 5}, 60);
   std::string ofLate;
   std::thread late([&] {
@@ -43,7 +43,7 @@ TEST_CASE("a rank that is late within the bound is waited for") {
   CHECK(ofLate == "met");
 }
 
-TEST_CASE("ranks that do not come within the bound are named") {
+TEST_CASE("ranks that do not come within the bound are named", "[threads]") {
   MeetingPoint point({4, 5, 6}, 0.05);
   std::string ofOther;
   std::thread other([&] { ofOther = failureOf(point, 1); });
@@ -68,7 +68,7 @@ TEST_CASE("ranks that do not come within the bound are named") {
   CHECK((first == "met" && second == "met" && third == "met"));
 }
 
-TEST_CASE("a rank that fails wakes those that wait") {
+TEST_CASE("a rank that fails wakes those that wait", "[threads]") {
   MeetingPoint point({0, 1}, 60);
   std::string waiting;
   std::thread other([&] { waiting = failureOf(point, 1); });

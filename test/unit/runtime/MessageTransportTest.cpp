@@ -85,7 +85,8 @@ void sleepMilliseconds(int count) {
 
 } // namespace
 
-TEST_CASE("members read what they ask for, where it lies", "[transport]") {
+TEST_CASE("members read what they ask for, where it lies",
+          "[transport][threads]") {
   Plan plan = planOf(3);
   std::vector<std::vector<int>> seen(3);
   std::vector<std::string> failures =
@@ -117,7 +118,7 @@ TEST_CASE("members read what they ask for, where it lies", "[transport]") {
   CHECK(seen[2] == std::vector<int>{2, 5, 22, 25, 102, 105, 122, 125});
 }
 
-TEST_CASE("members that do not expect the same fail", "[transport]") {
+TEST_CASE("members that do not expect the same fail", "[transport][threads]") {
   Plan plan = planOf(2);
   std::vector<std::string> failures =
       outcomes(2, kLong, [&](MessageTransport &transport, ThreadLink &link) {
@@ -133,7 +134,7 @@ TEST_CASE("members that do not expect the same fail", "[transport]") {
   CHECK(!failures[1].empty());
 }
 
-TEST_CASE("a rank that dies is named by all others", "[transport]") {
+TEST_CASE("a rank that dies is named by all others", "[transport][threads]") {
   Plan plan = planOf(4);
   std::vector<std::string> failures =
       outcomes(4, kLong, [&](MessageTransport &transport, ThreadLink &link) {
@@ -152,7 +153,7 @@ TEST_CASE("a rank that dies is named by all others", "[transport]") {
                Contains("rank 2 (thread 2) has ended"));
 }
 
-TEST_CASE("a rank that fails says why", "[transport]") {
+TEST_CASE("a rank that fails says why", "[transport][threads]") {
   Plan plan = planOf(3);
   std::vector<std::string> failures =
       outcomes(3, kLong, [&](MessageTransport &transport, ThreadLink &link) {
@@ -169,7 +170,7 @@ TEST_CASE("a rank that fails says why", "[transport]") {
 }
 
 TEST_CASE("a rank that leaves is missed only by those that wait for it",
-          "[transport]") {
+          "[transport][threads]") {
   Plan plan = planOf(3);
   std::vector<std::string> failures =
       outcomes(3, kLong, [&](MessageTransport &transport, ThreadLink &link) {
@@ -193,7 +194,8 @@ TEST_CASE("a rank that leaves is missed only by those that wait for it",
                         "'cut.safetensors': has 7 bytes"));
 }
 
-TEST_CASE("what a rank sent before its end still arrives", "[transport]") {
+TEST_CASE("what a rank sent before its end still arrives",
+          "[transport][threads]") {
   Plan plan = planOf(2);
   for (bool dies : {false, true}) {
     std::vector<std::string> failures =
@@ -214,7 +216,7 @@ TEST_CASE("what a rank sent before its end still arrives", "[transport]") {
   }
 }
 
-TEST_CASE("a rank that is late", "[transport]") {
+TEST_CASE("a rank that is late", "[transport][threads]") {
   Plan plan = planOf(3);
   auto run = [&](double timeout, int late) {
     return outcomes(3, timeout,
@@ -235,7 +237,7 @@ TEST_CASE("a rank that is late", "[transport]") {
 }
 
 TEST_CASE("ranks of one run have one plan, and as many as it has",
-          "[transport]") {
+          "[transport][threads]") {
   Plan plan = planOf(3);
   std::vector<std::string> failures =
       outcomes(3, kLong, [&](MessageTransport &transport, ThreadLink &link) {
@@ -260,7 +262,7 @@ TEST_CASE("ranks of one run have one plan, and as many as it has",
     CHECK_THAT(failure, Contains("rank 2 and rank 0 are not at the same call"));
 }
 
-TEST_CASE("a process may have several ranks", "[transport]") {
+TEST_CASE("a process may have several ranks", "[transport][threads]") {
   std::vector<std::string> failures =
       outcomes(2, kLong, [&](MessageTransport &transport, ThreadLink &link) {
         Plan plan = planOf(6);
@@ -301,7 +303,8 @@ TEST_CASE("a process may have several ranks", "[transport]") {
                                  "the same plan"));
 }
 
-TEST_CASE("who waits by other means hears of the others", "[transport]") {
+TEST_CASE("who waits by other means hears of the others",
+          "[transport][threads]") {
   auto watchUntilItThrows = [](MessageTransport &transport) {
     while (true) {
       transport.watch();
@@ -338,7 +341,7 @@ TEST_CASE("who waits by other means hears of the others", "[transport]") {
                                      : "has ended its engine"));
 }
 
-TEST_CASE("replicas are compared across processes", "[transport]") {
+TEST_CASE("replicas are compared across processes", "[transport][threads]") {
   // dp = 2, tp = 2: rows 0, 1 and 2 of 3 over tp, the same over dp.
   Plan plan;
   plan.axes = {{"dp", 2}, {"tp", 2}};

@@ -93,7 +93,7 @@ bool isSame(const GlobalValue &a, const GlobalValue &b) {
 
 } // namespace
 
-TEST_CASE("messages give the bits of threads", "[transport]") {
+TEST_CASE("messages give the bits of threads", "[transport][threads]") {
   auto [plan, model, ranks] = GENERATE(table<const char *, const char *, int>(
       {{"v1.0/llama-tp4", "llama", 4},
        {"v1.0/qwen3_moe-tp3", "qwen3_moe", 3},
