@@ -8,7 +8,14 @@ if(LAYLINE_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+include(LaylinePrecompiled)
+
 find_program(LAYLINE_CCACHE ccache)
 if(LAYLINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${LAYLINE_CCACHE})
+  if(LAYLINE_PRECOMPILED_HEADERS AND NOT DEFINED ENV{CCACHE_SLOPPINESS})
+    # Without these it keeps nothing that a precompiled header is used for.
+    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
+  endif()
 endif()

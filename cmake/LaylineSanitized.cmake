@@ -52,6 +52,7 @@ function(layline_sanitized_core name)
   endforeach()
   target_compile_options(${name} PRIVATE ${sanitizers} -fno-omit-frame-pointer
     -gline-tables-only -UNDEBUG $<IF:$<BOOL:${arg_OPTIMIZE}>,-O1,-O0>)
+  layline_precompile(${name} json)
 endfunction()
 
 # layline_sanitized_tests(<name> CORE <core>... TESTS <target>... [THREADS])
