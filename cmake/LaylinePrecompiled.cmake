@@ -5,11 +5,13 @@
 #
 #   LAYLINE_PRECOMPILED_HEADERS  OFF by itself where checkouts share a ccache
 #                                (CCACHE_BASEDIR), for what is compiled with one
-#                                depends on its path, and for other compilers than
-#                                clang, which ask for more options to be equal
+#                                depends on its path; with a launcher of one's own,
+#                                for not all know of them; and for other compilers
+#                                than clang, which ask for more options to be equal
 
 set(default ON)
-if(DEFINED ENV{CCACHE_BASEDIR} OR NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+if(DEFINED ENV{CCACHE_BASEDIR} OR CMAKE_CXX_COMPILER_LAUNCHER
+   OR NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(default OFF)
 endif()
 option(LAYLINE_PRECOMPILED_HEADERS "Precompile headers from outside" ${default})
