@@ -56,8 +56,16 @@ TEST_CASE("ranks that do not come within the bound are named", "[threads]") {
   CHECK_THAT(ofOther, Contains("rank 6") && !Contains("rank 5"));
   point.abort();
   CHECK(failureOf(point, 2) == "aborted");
+}
 
-  // The engine that holds it stays usable.
+TEST_CASE("ranks meet behind a meeting that one of them gave up", "[threads]") {
+  MeetingPoint point({4, 5, 6}, 60);
+  std::string given;
+  std::thread early([&] { given = failureOf(point, 1); });
+  sleepMilliseconds(20); // it waits by now
+  point.abort();
+  early.join();
+  CHECK(given == "aborted");
   point.reset();
   std::string first, second;
   std::thread one([&] { first = failureOf(point, 0); });
