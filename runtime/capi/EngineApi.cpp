@@ -26,6 +26,7 @@ void layline_options_init(layline_options *options) {
                 0,
                 0,
                 "threads",
+                0,
                 0};
 }
 
@@ -56,8 +57,8 @@ layline_status layline_engine_create(const layline_options *options,
     if (!(transport.timeout > 0 && transport.timeout <= kLongestTimeout))
       fail(LAYLINE_BAD_ARGUMENT, "options.timeout is ", chosen.timeout,
            "; above 0 and at most ", kLongestTimeout, " seconds is expected");
-    DeviceOptions device{chosen.precision, chosen.taps != 0,
-                         chosen.poison != 0, transport.timeout};
+    DeviceOptions device{chosen.precision, chosen.taps != 0, chosen.poison != 0,
+                         transport.timeout, chosen.by_switch != 0};
     *engine = new layline_engine(
         chosen.device ? chosen.device : "cpu", device,
         makeTransport(chosen.transport ? chosen.transport : "threads",

@@ -35,7 +35,7 @@ struct Tap {
 
 /// Steps of a run that ran as the same kernel, on each rank once.
 struct KernelUse {
-  std::string step;   ///< kinds: "reduce_scatter+add+norm+all_gather"
+  std::string step; ///< kinds: "reduce_scatter+add+norm+all_gather"
   /// Of the catalogue, or the device's own; empty: the cpu's, or the body's.
   std::string kernel;
   std::string
@@ -86,6 +86,8 @@ struct DeviceOptions {
   /// Seconds that a rank waits for another one, where the device and not the
   /// transport sees to it.
   double timeout = kDefaultTimeout;
+  /// Sums and copies of collectives by the cards' switch where that can.
+  bool bySwitch = false;
   /// Null: none. Must outlive the device, and not change while it runs.
   const Hooks *hooks = nullptr;
 };

@@ -23,6 +23,10 @@ Engine::Engine(std::string device, DeviceOptions options,
   options_.hooks = &hooks_;
   // An unknown device is refused now, not when a plan is loaded.
   checkDevice(deviceName_);
+  if (options_.bySwitch && deviceName_ != "cuda")
+    fail(LAYLINE_REFUSED_FEATURE, "device '", deviceName_,
+         "' has no switch that sums and replicates (options.by_switch); device "
+         "'cuda' is expected");
 }
 
 const Plan &Engine::plan() const {
@@ -54,9 +58,11 @@ void Engine::loadPlan(std::string_view text, const std::string &name) {
              : std::string());
   auto plan = std::make_unique<Plan>(std::move(loaded.plan));
   transport_->connect(*plan, hashOf(text));
-  transport_->agree("options",
-                    combined(hashOf(deviceName_),
-                             static_cast<std::uint64_t>(options_.precision)));
+  transport_->agree(
+      "options",
+      combined(combined(hashOf(deviceName_),
+                        static_cast<std::uint64_t>(options_.precision)),
+               options_.bySwitch));
   hooks_.caches.assign(plan->caches.size(), {});
   hooks_.streams.assign(static_cast<std::size_t>(plan->ranks()),
                         std::vector<void *>(plan->streams.size()));

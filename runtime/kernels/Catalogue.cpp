@@ -60,6 +60,15 @@ bool Variant::operator==(const Variant &o) const {
          byElement == o.byElement;
 }
 
+Variant Variant::bySwitch() const {
+  Variant result = *this;
+  if (isOwed())
+    result.input = Input::OwedMulticast;
+  if (isForEveryone())
+    result.output = Output::EveryoneMulticast;
+  return result;
+}
+
 std::string Variant::name() const {
   std::string text = nameOf(family);
   bool hasType = family <= Family::Rope || family == Family::PermuteRows ||

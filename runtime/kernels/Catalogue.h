@@ -51,6 +51,12 @@ struct Variant {
   /// Blocks wait for other ranks: the launch is cooperative, its grid resident
   /// and the same on all ranks.
   bool waits() const { return ranks > 1; }
+  /// Addends of all ranks come in; results go out to all.
+  bool isOwed() const { return input != Input::Own; }
+  bool isForEveryone() const { return output != Output::Own; }
+  /// The same by the switch: it sums what is owed and replicates what is for
+  /// everyone. This one itself where it does neither.
+  Variant bySwitch() const;
 };
 
 /// Largest block, and vectors of a thread: rows up to their product are taken.

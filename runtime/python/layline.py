@@ -56,6 +56,7 @@ class _Options(Structure):
     _fields_ = [("size", c_size_t), ("precision", c_int), ("device", c_char_p),
                 ("taps", c_int32), ("poison", c_int32),
                 ("transport", c_char_p), ("timeout", c_double),
+                ("by_switch", c_int32),
                 # Fields of later versions keep their defaults.
                 ("_later", c_char * 256)]
 
@@ -151,10 +152,11 @@ class Engine:
     """One plan with its weights and caches. `precision` is "f32", "f64" or
     "bf16" (emulated). `transport` "mpi": this process is one rank of those
     that mpirun started; `timeout` is how many seconds a rank waits for another
-    one, 0 the default."""
+    one, 0 the default. `by_switch`: device "cuda" has collectives summed and
+    replicated by the cards' switch where that can."""
 
     def __init__(self, precision="f32", device="cpu", transport="threads",
-                 timeout=0):
+                 timeout=0, by_switch=False):
         library = _get_library()
         if precision not in _PRECISIONS:
             raise ValueError(f"precision: found {precision!r}, expected one of "
@@ -167,6 +169,7 @@ class Engine:
         self._transport = transport.encode()
         options.transport = self._transport
         options.timeout = timeout
+        options.by_switch = by_switch
         self._engine = c_void_p()
         # What C calls must live as long as it may be called.
         self._gemm = layline_hooks.GemmFunction()

@@ -28,6 +28,7 @@ struct RunArguments {
   bool outputsOnly = false;      // what --check compares
   double rtol = 0;               // 0: the default of the precision
   double timeout = 0;            // 0: the runtime's default
+  bool bySwitch = false;
 };
 
 struct EngineDeleter {

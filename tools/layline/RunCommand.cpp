@@ -166,6 +166,7 @@ bool Run::makeEngine() {
   options.poison = options.taps || isCompared;
   options.transport = arguments.transport.c_str();
   options.timeout = arguments.timeout;
+  options.by_switch = arguments.bySwitch;
   layline_engine *raw = nullptr;
   layline_status status = layline_engine_create(&options, &raw);
   engine.reset(raw);
@@ -333,6 +334,9 @@ void layline::tool::addRunCommand(CLI::App &app, int &exitCode) {
                    "under mpirun, which is started if this is not; device cuda "
                    "takes several ranks of as many in each process too")
       ->capture_default_str();
+  command->add_flag("--by-switch", arguments->bySwitch,
+                    "With --device cuda: collectives are summed and replicated "
+                    "by the cards' switch where that can, in its order");
   command
       ->add_option("--timeout", arguments->timeout,
                    "Seconds that a rank waits for another one at most; "

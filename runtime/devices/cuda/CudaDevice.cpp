@@ -123,13 +123,20 @@ void CudaDevice::makeArenas() {
         ownArenas_.emplace_back(
             *rank.card, size, what,
             MemorySource{allocator(), rank.rank, LAYLINE_MEMORY_ARENA});
-        rank.arenas.push_back(ownArenas_.back().address());
+        rank.arenas.push_back({ownArenas_.back().address(), size, 0,
+                               "the engine's allocator gave it", 1});
       }
       continue;
     }
-    arenas_.emplace_back(ranks_, islands_, size, what);
-    for (RankView &rank : ranks_)
-      rank.arenas.push_back(arenas_.back().part(rank));
+    arenas_.emplace_back(
+        ranks_, islands_, size,
+        options_.bySwitch ? Multicast::IfPossible : Multicast::Never, what);
+    for (RankView &rank : ranks_) {
+      const SymmetricMemory &memory = arenas_.back().of(rank);
+      rank.arenas.push_back({arenas_.back().part(rank), size,
+                             memory.multicast(), memory.whyUnicast(),
+                             memory.members()});
+    }
   }
 }
 

@@ -250,7 +250,7 @@ void CudaDevice::poison(const Variant &variant) {
     for (const Buffer &buffer : variant.buffers)
       if (buffer.arena >= 0) {
         std::int64_t scale = shape_.arenaScale[buffer.arena];
-        check(driver().setBytes(rank.arenas[buffer.arena] +
+        check(driver().setBytes(rank.arenas[buffer.arena].address +
                                     static_cast<Address>(buffer.offset * scale),
                                 0xff,
                                 static_cast<std::size_t>(buffer.bytes * scale),

@@ -44,6 +44,11 @@ FusedLaunches::FusedLaunches(const Plan &plan, const DeviceOptions &options,
   kernels_.refuses = [this](const RankRun &run, const LaunchPlan &planned) {
     return refusal(*findRank(ranks_, run.rank), planned);
   };
+  if (options.bySwitch)
+    kernels_.whyNotBySwitch = [this](const RankRun &run,
+                                     const LaunchPlan &planned) {
+      return whyNotBySwitch(*findRank(ranks_, run.rank), planned);
+    };
 }
 
 /// Null: none on that card.

@@ -39,6 +39,8 @@ private:
   KernelFunction find(const kernels::Variant &variant, std::size_t card) const;
   std::int64_t residentBlocks(const kernels::Variant &variant) const;
   std::string refusal(const RankView &rank, const LaunchPlan &planned) const;
+  std::string whyNotBySwitch(const RankView &rank,
+                             const LaunchPlan &planned) const;
   void equalizeGrids(OfRanks &launches) const;
   void checkAgreement(const OfRanks &launches) const;
   void makeWorkspaces(RunPlans &plans);

@@ -7,7 +7,6 @@
 #include <limits>
 
 namespace layline::runtime::cuda {
-namespace {
 
 RowAddresses addressesOf(const RankView &rank, const LaunchPlan &planned) {
   const RowWork &work = planned.work;
@@ -43,8 +42,14 @@ RowAddresses addressesOf(const RankView &rank, const LaunchPlan &planned) {
     at.values = address(work.values);
   }
   at.residualOut = own(work.residualOut);
+  at.multicastRows = rank.multicast(at.rows);
+  at.multicastValues = rank.multicast(at.values);
+  at.multicastPayload = rank.multicast(at.payload);
+  at.multicastScales = rank.multicast(at.scales);
   return at;
 }
+
+namespace {
 
 /// Of numbers or integers.
 void *valueOf(const RankView &rank, const Operand &operand) {

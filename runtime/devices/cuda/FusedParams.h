@@ -6,6 +6,7 @@
 #include "devices/cuda/Groups.h"
 #include "devices/cuda/ProgramBuilder.h"
 #include "devices/cuda/Workspaces.h"
+#include "kernels/plan/LaunchParams.h"
 #include "kernels/plan/RunPlans.h"
 
 #include <cstdint>
@@ -42,6 +43,10 @@ struct QuantizedRows {
   bool areInTheWay = false;
 };
 QuantizedRows quantizedRows(const RankView &rank, const LaunchPlan &planned);
+
+/// Where a rank's operands of a kernel of rows lie. Those by the switch are
+/// there where its memory reaches, whatever the variant.
+RowAddresses addressesOf(const RankView &rank, const LaunchPlan &planned);
 
 /// Adds one launch of ranks of a card, which have the same kernel, grid and
 /// block.

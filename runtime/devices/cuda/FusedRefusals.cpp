@@ -159,6 +159,35 @@ std::string whyNotScattered(const RankView &rank, const LaunchPlan &planned) {
 
 } // namespace
 
+/// What is owed and what is for everyone must lie where the switch reaches it
+/// on the ranks of the group, and on no others.
+std::string FusedLaunches::whyNotBySwitch(const RankView &rank,
+                                          const LaunchPlan &planned) const {
+  const RowAddresses at = addressesOf(rank, planned);
+  auto why = [&](const void *memory) -> std::string {
+    const ArenaPlace *arena = memory ? rank.arenaOf(memory) : nullptr;
+    if (!memory)
+      return "";
+    if (!arena)
+      return "a value is in no arena";
+    if (arena->multicast == 0)
+      return arena->whyNoMulticast;
+    if (auto members = static_cast<std::size_t>(planned.variant.ranks);
+        members != arena->ranks)
+      return concat("its group has ", members, " of the ", arena->ranks,
+                    " ranks that the switch would reach");
+    return "";
+  };
+  std::string reason = planned.variant.isOwed() ? why(at.rows) : "";
+  if (planned.variant.isForEveryone())
+    for (const void *memory : {static_cast<const void *>(at.values),
+                               static_cast<const void *>(at.payload),
+                               static_cast<const void *>(at.scales)})
+      if (reason.empty())
+        reason = why(memory);
+  return reason;
+}
+
 /// Why a kernel that there is is not launched, or "".
 std::string FusedLaunches::refusal(const RankView &rank,
                                    const LaunchPlan &planned) const {

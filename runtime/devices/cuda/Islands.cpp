@@ -28,8 +28,9 @@ islandsOf(const std::vector<std::unique_ptr<Card>> &cards) {
 
 IslandMemory::IslandMemory(const std::vector<RankView> &ranks,
                            const std::vector<std::size_t> &islands,
-                           std::size_t bytes, const std::string &what)
-    : parts_(ranks.size()) {
+                           std::size_t bytes, Multicast multicast,
+                           const std::string &what)
+    : islandOf_(islands), parts_(ranks.size()) {
   std::size_t count = *std::max_element(islands.begin(), islands.end()) + 1;
   for (std::size_t island = 0; island < count; ++island) {
     std::vector<std::size_t> members;
@@ -39,7 +40,7 @@ IslandMemory::IslandMemory(const std::vector<RankView> &ranks,
         members.push_back(r);
         cards.push_back(ranks[r].card);
       }
-    islands_.emplace_back(cards, bytes, Multicast::Never, what);
+    islands_.emplace_back(cards, bytes, multicast, what);
     for (std::size_t m = 0; m < members.size(); ++m)
       parts_[members[m]] = islands_.back().part(m);
   }

@@ -22,17 +22,23 @@ islandsOf(const std::vector<std::unique_ptr<Card>> &cards);
 class IslandMemory {
 public:
   IslandMemory() = default;
-  /// No bytes: no memory. The ranks' cards must outlive the memory. Throws
-  /// Error naming `what`; nothing is left behind then.
+  /// No bytes: no memory. `multicast`: over all ranks of an island. The ranks'
+  /// cards must outlive the memory. Throws Error naming `what`; nothing is left
+  /// behind then.
   IslandMemory(const std::vector<RankView> &ranks,
                const std::vector<std::size_t> &islands, std::size_t bytes,
-               const std::string &what);
+               Multicast multicast, const std::string &what);
 
   Address part(const RankView &rank) const { return parts_[rank.place]; }
+  /// The memory of the rank's island.
+  const SymmetricMemory &of(const RankView &rank) const {
+    return islands_[islandOf_[rank.cardNumber]];
+  }
 
 private:
   std::vector<SymmetricMemory> islands_;
-  std::vector<Address> parts_; ///< by place
+  std::vector<std::size_t> islandOf_; ///< by card
+  std::vector<Address> parts_;        ///< by place
 };
 
 } // namespace layline::runtime::cuda

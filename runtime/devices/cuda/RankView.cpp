@@ -54,7 +54,24 @@ Address RankView::address(int index) const {
     fail(LAYLINE_RUN_FAILURE, "buffer '", buffer.id, "' holds ", count,
          " elements for ", run->tokens, " tokens, more than its ", buffer.bytes,
          " bytes of ", dtypeName(buffer.dtype));
-  return arenas[buffer.arena] + static_cast<Address>(buffer.offset * scale);
+  return arenas[buffer.arena].address +
+         static_cast<Address>(buffer.offset * scale);
+}
+
+const ArenaPlace *RankView::arenaOf(const void *memory) const {
+  auto at = reinterpret_cast<Address>(memory);
+  for (const ArenaPlace &arena : arenas)
+    if (at >= arena.address && at - arena.address < arena.bytes)
+      return &arena;
+  return nullptr;
+}
+
+void *RankView::multicast(const void *memory) const {
+  const ArenaPlace *arena = arenaOf(memory);
+  if (!arena || arena->multicast == 0)
+    return nullptr;
+  return reinterpret_cast<void *>(
+      arena->multicast + (reinterpret_cast<Address>(memory) - arena->address));
 }
 
 Numbers RankView::numbers(const Operand &operand) const {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace layline::runtime::cuda {
@@ -61,6 +62,16 @@ struct CardRun : RunShape {
   const Hooks *hooks = nullptr; ///< may be null: the engine does nothing itself
 };
 
+/// A rank's memory for an arena.
+struct ArenaPlace {
+  Address address = 0;
+  std::size_t bytes = 0;
+  /// Of the same on all ranks of the island, by the switch; 0: there is none.
+  Address multicast = 0;
+  std::string whyNoMulticast;
+  std::size_t ranks = 1; ///< of the island
+};
+
 /// The instance of a group that a rank is in: its ranks, by member.
 struct GroupInstance {
   std::vector<std::int64_t> ranks;
@@ -88,8 +99,8 @@ struct RankShape {
 struct RankView : RankShape {
   std::size_t place = 0; ///< among the ranks of this process
   Card *card = nullptr;
-  std::size_t cardNumber = 0;        ///< among the device's cards
-  std::vector<Address> arenas;       ///< of this rank
+  std::size_t cardNumber = 0; ///< among the device's cards
+  std::vector<ArenaPlace> arenas;
   std::vector<Address> inputs;       ///< by buffer, 64-bit integers
   std::vector<Address> weights;      ///< by weight
   std::vector<CacheRows> caches;     ///< by cache
@@ -99,6 +110,10 @@ struct RankView : RankShape {
 
   /// Of a buffer; checks that the local value fits.
   Address address(int buffer) const;
+  /// The arena that an address is in; null: none.
+  const ArenaPlace *arenaOf(const void *memory) const;
+  /// Where the switch reaches what lies there on all ranks; null: nowhere.
+  void *multicast(const void *memory) const;
   /// Of a buffer or a weight.
   Numbers numbers(const Operand &operand) const;
   std::int64_t *integers(const Operand &operand) const {

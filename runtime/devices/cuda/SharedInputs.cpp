@@ -55,7 +55,8 @@ SharedInputs::SharedInputs(const Plan &plan, const std::vector<RankView> &ranks,
     rooms_.push_back(std::move(rooms));
   }
   if (most > 0)
-    memory_ = IslandMemory(ranks, islands, most, "inputs that cards share");
+    memory_ = IslandMemory(ranks, islands, most, Multicast::Never,
+                           "inputs that cards share");
 }
 
 std::optional<SharedInputs::Place>

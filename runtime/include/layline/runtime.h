@@ -13,10 +13,10 @@
  *    copies out what is read, so no pointer is kept after a call returns.
  *  - Sizes are counts of elements unless a name says `bytes`.
  *  - Threads: one call on an engine at a time, of whichever thread. A call that
- *    finds another one under way, of another thread or the one whose callback it
- *    is made from, does nothing and returns LAYLINE_IN_USE at once: calls are
- *    not queued. The call under way goes on undisturbed. One that is turned away
- *    has a text of its own, which layline_engine_error() gives its thread.
+ *    finds another one under way, of another thread or the one whose callback
+ * it is made from, does nothing and returns LAYLINE_IN_USE at once: calls are
+ *    not queued. The call under way goes on undisturbed. One that is turned
+ * away has a text of its own, which layline_engine_error() gives its thread.
  *    layline_engine_destroy() has no status and must be the last call.
  *  - Processes: with the transport "mpi" every process makes the same calls in
  *    the same order, with the same plan and inputs, and may give each its own
@@ -92,9 +92,9 @@ typedef struct layline_shape {
 typedef struct layline_options {
   size_t size; /* sizeof(layline_options): later versions append fields */
   layline_precision precision;
-  const char *device; /* "cpu": one thread per rank; "cuda": this machine's GPUs,
-                         docs/cuda.md; "simt": emulated GPUs, layline/simt.h;
-                         null means "cpu" */
+  const char *device; /* "cpu": one thread per rank; "cuda": this machine's
+                         GPUs, docs/cuda.md; "simt": emulated GPUs,
+                         layline/simt.h; null means "cpu" */
   int32_t taps;       /* nonzero: keep every named step output of a run */
   int32_t poison;     /* nonzero: fill arenas with NaN before every run, so
                          that a read of unwritten memory shows */
@@ -105,10 +105,18 @@ typedef struct layline_options {
   /* Seconds that a rank waits for another one before the call fails with
    * LAYLINE_RUN_FAILURE and its number; 0: the default, 300. */
   double timeout;
+  /* nonzero: on device "cuda" reductions and gathers between cards are summed
+   * and replicated by their switch (NVLink SHARP, multimem) where cards,
+   * kernels and the plan allow: a third to half of the traffic. All ranks of a
+   * run then still have the same bits, but sums are in the switch's order and
+   * not in that of the ranks; other devices and transports give other last
+   * bits. layline_run_kernels says which steps are not by it, and why. Refused
+   * by other devices. */
+  int32_t by_switch;
 } layline_options;
 
 /* Sets every field to its default: f32, "cpu", no taps, no poison, "threads",
- * 300 s. */
+ * 300 s, not by the switch. */
 void layline_options_init(layline_options *options);
 
 /* Null options mean the defaults. On failure *engine is null, and
@@ -258,9 +266,9 @@ layline_status layline_output_shape(layline_engine *engine, const char *id,
 layline_status layline_output_read(layline_engine *engine, const char *id,
                                    layline_dtype dtype, void *data,
                                    int64_t count);
-/* The same of rows [first, first + rows) of dimension 0: the last token's logits
- * of a prefill are one row of many. Replicas are compared in these rows only
- * where every rank holds the value whole. */
+/* The same of rows [first, first + rows) of dimension 0: the last token's
+ * logits of a prefill are one row of many. Replicas are compared in these rows
+ * only where every rank holds the value whole. */
 layline_status layline_output_read_rows(layline_engine *engine, const char *id,
                                         int64_t first, int64_t rows,
                                         layline_dtype dtype, void *data,
@@ -268,14 +276,15 @@ layline_status layline_output_read_rows(layline_engine *engine, const char *id,
 
 /* --- Kernels -------------------------------------------------------------- */
 
-/* What the steps of the last run ran as, where a device has several ways: a JSON
- * list of {"step": kinds, "kernel": name, "reason": text, "steps": number}, of a
- * rank. The kernel is one of the catalogue (docs/kernels.md), "row_collective
- * bf16 x8 owed->everyone rms", or what device cuda does a step by without one,
- * "layline_norm", "nccl+layline_move", "cublasLt". An empty one is the cpu's, or
- * of a fused step its body's, whose steps are listed too. The reason says why it
- * is none of the catalogue, and is empty where none is looked for. "[]" of the
- * device "cpu". */
+/* What the steps of the last run ran as, where a device has several ways: a
+ * JSON list of {"step": kinds, "kernel": name, "reason": text, "steps":
+ * number}, of a rank. The kernel is one of the catalogue (docs/kernels.md),
+ * "row_collective bf16 x8 owed->everyone rms", or what device cuda does a step
+ * by without one, "layline_norm", "nccl+layline_move", "cublasLt". An empty one
+ * is the cpu's, or of a fused step its body's, whose steps are listed too. The
+ * reason says why it is none of the catalogue, or with options.by_switch why
+ * one of the catalogue is "not by the switch", and is empty where none is
+ * looked for. "[]" of the device "cpu". */
 layline_status layline_run_kernels(const layline_engine *engine,
                                    const char **json);
 

@@ -22,6 +22,10 @@ struct RowAddresses {
   void *values = nullptr; ///< null: not wanted (Problem::wantsValues)
   void *payload = nullptr, *scales = nullptr;
   void *residualOut = nullptr;
+  /// The same on all members, by the switch: where the variant is so.
+  const void *multicastRows = nullptr;
+  void *multicastValues = nullptr, *multicastPayload = nullptr,
+       *multicastScales = nullptr;
 };
 
 /// A group's workspace as one member maps it, laid out as `layout` says; made
@@ -103,6 +107,11 @@ rowParamsOf(const LaunchPlan &planned, const std::vector<RowAddresses> &members,
         static_cast<std::uint8_t *>(members[peer].payload);
     params.out.scales[peer] = static_cast<float *>(members[peer].scales);
   }
+  params.multicastAddends = own.multicastRows;
+  params.out.multicastValues = own.multicastValues;
+  params.out.multicastPayload =
+      static_cast<std::uint8_t *>(own.multicastPayload);
+  params.out.multicastScales = static_cast<float *>(own.multicastScales);
   params.rows = own.rows;
   params.tokens = planned.problem.tokens;
   params.width = static_cast<std::int32_t>(planned.problem.width);
@@ -123,6 +132,8 @@ gatherParamsOf(const LaunchPlan &planned,
   params.rowBytes = planned.problem.width;
   for (std::size_t peer = 0; peer < P; ++peer)
     params.out[peer] = members[peer].values;
+  params.multicastOut =
+      members[static_cast<std::size_t>(member)].multicastValues;
   return params;
 }
 

@@ -54,15 +54,13 @@ kernels::RowBlock LaunchPlan::own(std::int64_t member) const {
 }
 
 std::int64_t LaunchPlan::rowsIn(std::int64_t member) const {
-  return variant.family == kernels::Family::OneShot ||
-                 variant.input == kernels::Input::Owed
+  return variant.family == kernels::Family::OneShot || variant.isOwed()
              ? problem.tokens
              : own(member).size;
 }
 
 std::int64_t LaunchPlan::rowsOut(std::int64_t member) const {
-  return variant.family == kernels::Family::OneShot ||
-                 variant.output == kernels::Output::Everyone
+  return variant.family == kernels::Family::OneShot || variant.isForEveryone()
              ? problem.tokens
              : own(member).size;
 }
@@ -106,14 +104,36 @@ static LaunchPlan planOfFamily(const RankRun &rank, const Step &step,
   }
 }
 
+/// Of a launch that there is: by the switch where that can.
+static LaunchPlan bySwitch(const RankRun &rank, const KernelSet &kernels,
+                           LaunchPlan plan) {
+  const kernels::Variant wanted = plan.variant.bySwitch();
+  if (!kernels.whyNotBySwitch || !plan.variant.waits() ||
+      wanted == plan.variant)
+    return plan;
+  std::string why = kernels.whyNotBySwitch(rank, plan);
+  if (why.empty() && !kernels.has(wanted))
+    why = "no kernel is " + wanted.name();
+  if (!why.empty()) {
+    plan.note = "not by the switch: " + why;
+    return plan;
+  }
+  plan.variant = wanted;
+  plan.shape =
+      kernels::shapeOf(wanted, plan.problem, kernels.residentBlocks(wanted));
+  return plan;
+}
+
 LaunchPlan planLaunch(const RankRun &rank, const Step &step,
                       const KernelSet &kernels, bool keepsInner) {
   LaunchPlan result = planOfFamily(rank, step, kernels, keepsInner);
-  if (!result.hasKernel || !kernels.refuses)
-    return result;
-  result.reason = kernels.refuses(rank, result);
-  result.hasKernel = result.reason.empty();
-  if (result.hasKernel || !keepsInner)
+  if (result.hasKernel && kernels.refuses) {
+    result.reason = kernels.refuses(rank, result);
+    result.hasKernel = result.reason.empty();
+  }
+  if (result.hasKernel)
+    return bySwitch(rank, kernels, std::move(result));
+  if (!kernels.refuses || !keepsInner)
     return result;
   // What it would keep may be why.
   LaunchPlan without = planLaunch(rank, step, kernels, false);

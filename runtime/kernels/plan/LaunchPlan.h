@@ -49,6 +49,10 @@ struct KernelSet {
   /// Why the device does not launch what it has a kernel for; "" if it does.
   /// May be empty.
   std::function<std::string(const RankRun &, const LaunchPlan &)> refuses;
+  /// Why the switch does not sum and replicate the rows of a launch that it has
+  /// a kernel for; "" if it does. Empty: it is not asked to.
+  std::function<std::string(const RankRun &, const LaunchPlan &)>
+      whyNotBySwitch;
 };
 
 /// A launch, or why there is none. Of families of rows and of gather_rows the
@@ -62,6 +66,7 @@ struct LaunchPlan {
   kernels::Problem problem;
   kernels::LaunchShape shape;
   std::string reason; ///< empty with a kernel
+  std::string note;   ///< with a kernel: why it is not another one
 
   int group = -1; ///< of the plan; -1: no rank needs another one
   RowWork work;   ///< row_collective, one_shot, gather_rows
@@ -86,7 +91,7 @@ struct LaunchPlan {
   /// Everyone gets rows that others have done the work of: rowsOut() are more
   /// than the operands in front of the gather have.
   bool isGathered() const {
-    return variant.output == kernels::Output::Everyone && !work.isAllReduce();
+    return variant.isForEveryone() && !work.isAllReduce();
   }
   /// Scales of a row.
   std::int64_t scaleColumns() const {

@@ -207,7 +207,7 @@ RunPlans::uses(const std::function<std::string(const Step &)> &own) const {
       return add(step.info().name, own ? own(step) : "", "");
     const LaunchPlan &plan = found->second.front();
     if (plan.hasKernel)
-      return add(kindsOf(*plan.step), plan.name(), "");
+      return add(kindsOf(*plan.step), plan.name(), plan.note);
     add(kindsOf(step), own ? own(step) : "", plan.reason);
     for (const Step &inner : step.body)
       if (!isDoneBefore(inner))

@@ -107,6 +107,21 @@ TEST_CASE("a model in bfloat16 is kept in it", "[golden]") {
   CHECK(apart < 0.03);
 }
 
+TEST_CASE("a model by the cards' switch, where they have one", "[golden]") {
+  auto gpu = makeGpu(4);
+  GoldenRun run("cuda", "v1.0/llama-tp4", "llama", LAYLINE_PRECISION_BF16,
+                /*taps=*/false, nullptr, GoldenRun::More{"threads", 0, true});
+  GoldenRun cpu("cpu", "v1.0/llama-tp4", "llama", LAYLINE_PRECISION_BF16);
+  run.run(0, 20);
+  cpu.run(0, 20);
+  CHECK(error(run.logits(), cpu.logits()) < 0.03);
+  // Fewer cards, or such that have none: each step says so.
+  std::vector<std::string> uses = run.uses();
+  INFO(Catch::Detail::stringify(uses));
+  CHECK(usesWith(uses, "(multicast)") + usesWith(uses, "not by the switch") >
+        0);
+}
+
 TEST_CASE("what the device cannot do is told before anything runs") {
   auto gpu = makeGpu();
   auto plan = nlohmann::json::parse(

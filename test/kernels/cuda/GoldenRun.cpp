@@ -13,15 +13,16 @@ namespace layline::test {
 GoldenRun::GoldenRun(const std::string &device, const std::string &plan,
                      const std::string &model, layline_precision precision,
                      bool taps, const layline_allocator *allocator,
-                     const std::string &transport, double timeout) {
+                     const More &more) {
   layline_options options;
   layline_options_init(&options);
   options.device = device.c_str();
   options.precision = precision;
   options.taps = taps;
   options.poison = 1;
-  options.transport = transport.c_str();
-  options.timeout = timeout;
+  options.transport = more.transport.c_str();
+  options.timeout = more.timeout;
+  options.by_switch = more.bySwitch;
   layline_engine *engine = nullptr;
   layline_status status = layline_engine_create(&options, &engine);
   engine_.reset(engine);
@@ -57,7 +58,7 @@ GoldenRun::GoldenRun(const std::string &device, const std::string &plan,
 void GoldenRun::check(layline_status status) {
   if (status != LAYLINE_OK)
     throw std::runtime_error(engine_ ? layline_engine_error(engine_.get())
-                                     : layline_status_name(status));
+                                     : layline_engine_create_error());
 }
 
 void GoldenRun::run(std::int64_t begin, std::int64_t count) {

@@ -17,14 +17,24 @@ namespace layline::test {
 
 class GoldenRun {
 public:
+  /// Further options of the engine; `timeout` in seconds, 0: the default.
+  struct More {
+    std::string transport = "threads";
+    double timeout = 0;
+    bool bySwitch = false;
+  };
+
   /// `plan`: folder under test/plans; `model`: folder under test/golden.
-  /// `allocator`: set before the plan is loaded; null: none. `timeout`: in
-  /// seconds; 0: the default. Throws std::runtime_error with the engine's text.
+  /// `allocator`: set before the plan is loaded; null: none. Throws
+  /// std::runtime_error with the engine's text.
   GoldenRun(const std::string &device, const std::string &plan,
             const std::string &model,
             layline_precision precision = LAYLINE_PRECISION_F32,
-            bool taps = false, const layline_allocator *allocator = nullptr,
-            const std::string &transport = "threads", double timeout = 0);
+            bool taps = false, const layline_allocator *allocator = nullptr)
+      : GoldenRun(device, plan, model, precision, taps, allocator, More()) {}
+  GoldenRun(const std::string &device, const std::string &plan,
+            const std::string &model, layline_precision precision, bool taps,
+            const layline_allocator *allocator, const More &more);
 
   /// Tokens [begin, begin + count) of the recorded ones, behind the past.
   void run(std::int64_t begin, std::int64_t count);

@@ -51,6 +51,18 @@ bool waits(const std::function<void(double)> &run) {
   return meetings > 0 && areAsLong;
 }
 
+bool usesSwitch(const std::function<void(bool)> &run) {
+  std::size_t bindings[2];
+  for (bool bySwitch : {false, true}) {
+    FakeCards fake = cards(4);
+    fake.multicast = true;
+    FakeGpu gpu(fake);
+    run(bySwitch);
+    bindings[bySwitch] = gpu.callsOf("cuMulticastBindMem");
+  }
+  return bindings[true] > 0 && bindings[false] == 0;
+}
+
 } // namespace
 
 TEST_CASE("device cuda does, or refuses with the reason", "[hooks]") {
@@ -80,8 +92,9 @@ TEST_CASE("device cuda does, or refuses with the reason", "[hooks]") {
   auto release = [](void *memory) {
     driver().memFree(reinterpret_cast<Address>(memory));
   };
-  auto outcomes = walkHooks({"cuda", alone(usesStream), alone(poisons),
-                             alone(waits), allocate, release});
+  auto outcomes =
+      walkHooks({"cuda", alone(usesStream), alone(poisons), alone(waits),
+                 alone(usesSwitch), allocate, release});
   CHECK(outcomes.size() > refused.size());
   for (const auto &[item, outcome] : outcomes) {
     CAPTURE(item);

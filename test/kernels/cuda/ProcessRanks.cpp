@@ -145,9 +145,9 @@ int main(int argc, char **argv) {
     std::unique_ptr<GoldenRun> run;
     try {
       fault.begin(gpu);
-      run = std::make_unique<GoldenRun>("cuda", argv[1], argv[2],
-                                        LAYLINE_PRECISION_F32, /*taps=*/true,
-                                        nullptr, transport, fault.timeout);
+      run = std::make_unique<GoldenRun>(
+          "cuda", argv[1], argv[2], LAYLINE_PRECISION_F32, /*taps=*/true,
+          nullptr, GoldenRun::More{transport, fault.timeout});
       std::int64_t first = 0, count = 0;
       run->check(layline_plan_local_ranks(run->get(), &first, &count));
       ranks = "ranks " + std::to_string(first) + " to " +

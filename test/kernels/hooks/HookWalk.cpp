@@ -174,6 +174,19 @@ public:
     });
     add("options.poison", [&] { return poisons(); });
     add("options.timeout", [&] { return waits(); });
+    add("options.by_switch", [&] {
+      auto run = [&](bool bySwitch) {
+        layline_options options = of();
+        options.by_switch = bySwitch;
+        Engine engine(options);
+        engine.load();
+        engine.run();
+      };
+      if (device_.usesSwitch)
+        return device_.usesSwitch(run);
+      run(true);
+      return false;
+    });
     add("layline_gemm_set", [&] {
       Seen seen;
       Engine engine(of());

@@ -20,6 +20,9 @@ struct WalkedDevice {
   std::function<bool(const std::function<void(bool)> &run)> poisons;
   /// `run(seconds)` runs a plan with that timeout: do ranks wait so long?
   std::function<bool(const std::function<void(double)> &run)> waits;
+  /// `run(bySwitch)` runs a plan: did the switch get memory that it does not
+  /// else? Null: the device refuses.
+  std::function<bool(const std::function<void(bool)> &run)> usesSwitch;
   /// Memory of the device, at a multiple of `alignment`, and back; null: of the
   /// host.
   std::function<void *(std::size_t bytes, std::size_t alignment)> allocate;

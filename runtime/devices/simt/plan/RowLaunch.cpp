@@ -128,8 +128,7 @@ void RowLaunch::take(std::int64_t member) {
   const RowWork &work = plan.work;
   const std::int64_t width = plan.problem.width, out = plan.rowsOut(member);
   // Of what was gathered, the rows before that.
-  bool isGathered =
-      work.scattered && plan.variant.output == kernels::Output::Everyone;
+  bool isGathered = work.scattered && plan.variant.isForEveryone();
   kernels::RowBlock all{0, out}, own = isGathered ? plan.own(member) : all;
   if (work.isQuantized()) {
     takeQuantized(own);
