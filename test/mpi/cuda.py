@@ -77,14 +77,17 @@ for cards in (2, 1):
 # Each rank by itself: rows are in the same order, sums of rows are not.
 bits(4, *NODES, True, False, cards=1)
 
-for plan, model, processes in (("v1.2/qwen3_moe-tp3-ep3", "qwen3_moe", 3),
-                               ("v1.2/deepseek_v32-tp2-cp2", "deepseek_v32", 2)):
-    alone = bits(1, plan, model, True, False, cards=4, island=1)
-    if processes * 2 == 4:
-        bits(processes, plan, model, True, True, cards=2)
-    else:
-        test.expect(bits(processes, plan, model, True, False, cards=1) == alone,
-                    f"{model}: over processes", alone)
+# Processes that no axis fits, and groups that cross in them: cp has the ranks 0 3, 1 4
+# and 2 5, and every two processes wait for one another at different ones first.
+CROSSED = ("v1.1/qwen3_moe-tp3-cp2", "qwen3_moe")
+test.expect(bits(3, *CROSSED, True, False, cards=2) ==
+            bits(1, *CROSSED, True, False, cards=6, island=1), "groups that cross", CROSSED)
+bits(2, *CROSSED, True, True, cards=3)
+
+MIXTURE = ("v1.2/qwen3_moe-tp3-ep3", "qwen3_moe")
+test.expect(bits(3, *MIXTURE, True, False, cards=1) ==
+            bits(1, *MIXTURE, True, False, cards=3, island=1), "experts over processes", MIXTURE)
+bits(2, "v1.2/deepseek_v32-tp2-cp2", "deepseek_v32", True, True, cards=2)
 
 # ---- One process goes wrong ----------------------------------------------------
 BAD = 2

@@ -16,7 +16,7 @@ Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
       // None would be for ever.
       waitNanoseconds_(
           static_cast<std::uint64_t>(std::max(1.0, timeout * 1e9))),
-      comms_(transport, timeout) {
+      ids_(plan, transport), comms_(transport, timeout) {
   std::vector<std::size_t> onCard(cards.size());
   for (const RankView &rank : ranks)
     records_.push_back(onCard[rank.cardNumber]++);
@@ -27,7 +27,6 @@ Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
     rank.members.assign(plan.groups.size(), 0);
     rank.instances.assign(plan.groups.size(), nullptr);
   }
-  const NcclIds ids(plan, transport);
   for (std::size_t g = 0; g < plan.groups.size(); ++g) {
     const Group &group = plan.groups[g];
     std::vector<Instance *> ofGroup;
@@ -47,17 +46,24 @@ Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
       rank.instances[g] = &(*found)->members;
     }
     Reach reach = Reach::OneCard;
-    for (const Instance *instance : ofGroup)
-      reach = std::max(reach, reachOf(*instance, islands));
+    if (ids_.isOfSeveralProcesses(g))
+      reach = Reach::Nccl;
+    else
+      for (const Instance *instance : ofGroup)
+        reach = std::max(reach, reachOf(*instance, islands));
     reach_.push_back(reach);
     std::string what = "group '" + group.id + "'";
+    // In one order in all processes, which wait for one another at each.
+    std::sort(ofGroup.begin(), ofGroup.end(),
+              [](const Instance *one, const Instance *other) {
+                return one->members.ranks.front() <
+                       other->members.ranks.front();
+              });
     for (Instance *instance : ofGroup)
       if (reach == Reach::Peers)
         shareFlags(*instance, what);
       else if (reach == Reach::Nccl)
-        connect(*instance, places,
-                ids.of(static_cast<int>(g), instance->members.ranks.front()),
-                what);
+        connect(*instance, places, static_cast<int>(g), what);
   }
   reset();
 }
@@ -69,8 +75,6 @@ Reach Groups::reachOf(const Instance &instance,
   for (std::int64_t a : members)
     for (std::int64_t b : members) {
       const RankView *one = findRank(ranks_, a), *other = findRank(ranks_, b);
-      if (!one || !other)
-        return Reach::Nccl;
       if (one->card != other->card)
         reach = std::max(reach,
                          islands[one->cardNumber] == islands[other->cardNumber]
@@ -78,14 +82,6 @@ Reach Groups::reachOf(const Instance &instance,
                              : Reach::Nccl);
     }
   return reach;
-}
-
-bool Groups::isOfSeveralProcesses(int group) const {
-  const std::vector<std::int64_t> &members =
-      ranks_.front().instances[static_cast<std::size_t>(group)]->ranks;
-  return std::any_of(members.begin(), members.end(), [&](std::int64_t rank) {
-    return findRank(ranks_, rank) == nullptr;
-  });
 }
 
 void Groups::shareFlags(Instance &instance, const std::string &what) {
@@ -97,8 +93,8 @@ void Groups::shareFlags(Instance &instance, const std::string &what) {
                       Multicast::Never, what + ", flags");
 }
 
-void Groups::connect(Instance &instance, const CardsOfRanks &places,
-                     const NcclId &id, const std::string &what) {
+void Groups::connect(Instance &instance, const CardsOfRanks &places, int group,
+                     const std::string &what) {
   const std::vector<std::int64_t> &members = instance.members.ranks;
   auto cardOf = [&](std::int64_t rank) -> const CardUuid & {
     return places.cards[static_cast<std::size_t>(rank)];
@@ -117,7 +113,7 @@ void Groups::connect(Instance &instance, const CardsOfRanks &places,
       own.push_back({static_cast<int>(m), mine->card});
   }
   std::vector<NcclComm> made = comms_.connect(
-      id, members.size(), own,
+      ids_.of(group, members.front()), members.size(), own,
       concat(what, " of ranks ", members.front(), " to ", members.back()));
   instance.comms.assign(members.size(), nullptr);
   for (std::size_t i = 0; i < own.size(); ++i)

@@ -39,7 +39,9 @@ public:
   Reach reach(int group) const {
     return reach_[static_cast<std::size_t>(group)];
   }
-  bool isOfSeveralProcesses(int group) const;
+  bool isOfSeveralProcesses(int group) const {
+    return ids_.isOfSeveralProcesses(static_cast<std::size_t>(group));
+  }
   /// Of one rank: parameters of a meeting of this group's members.
   local::BarrierParams barrier(ProgramBuilder &builder, const RankView &rank,
                                int group) const;
@@ -71,10 +73,11 @@ private:
     SymmetricMemory flags;       ///< [members] words, then the epoch
     std::vector<NcclComm> comms; ///< by member; null: in another process
   };
+  /// Of one whose members are all here.
   Reach reachOf(const Instance &instance,
                 const std::vector<std::size_t> &islands) const;
   void shareFlags(Instance &instance, const std::string &what);
-  void connect(Instance &instance, const CardsOfRanks &places, const NcclId &id,
+  void connect(Instance &instance, const CardsOfRanks &places, int group,
                const std::string &what);
 
   std::vector<RankView> &ranks_;
@@ -83,6 +86,7 @@ private:
   std::vector<std::size_t> records_;   ///< of each rank: which of its card's
   std::deque<Instance> instances_;     ///< addresses stay
   std::vector<Reach> reach_;           ///< by group
+  NcclIds ids_;
   NcclComms comms_;
 };
 

@@ -156,6 +156,7 @@ NcclIds::NcclIds(const Plan &plan, Transport &transport) {
       if (members.front() != rank ||
           transport.processOf(members.back()) == process)
         continue;
+      groups_.insert(g);
       places.push_back({{static_cast<int>(g), rank},
                         process,
                         counts[static_cast<std::size_t>(process)]++});

@@ -11,6 +11,7 @@
 #include "transports/Transport.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,9 +94,15 @@ public:
   /// Of the instance of a group whose lowest rank is `first`; of one inside
   /// this process a new one.
   NcclId of(int group, std::int64_t first) const;
+  /// Whether an instance of the group is so: then all processes treat all its
+  /// instances alike, also one that is in a single process.
+  bool isOfSeveralProcesses(std::size_t group) const {
+    return groups_.count(group) != 0;
+  }
 
 private:
   std::map<std::pair<int, std::int64_t>, NcclId> ids_;
+  std::set<std::size_t> groups_;
 };
 
 } // namespace layline::runtime::cuda

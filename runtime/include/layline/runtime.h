@@ -157,7 +157,7 @@ void layline_string_free(char *text);
 layline_status layline_plan_ranks(const layline_engine *engine, int64_t *ranks);
 
 /* The ranks of this process: `count` from `first` on. All of them, or with the
- * transport "mpi" one. */
+ * transport "mpi" one, on device "cuda" as many as in every other process. */
 layline_status layline_plan_local_ranks(const layline_engine *engine,
                                         int64_t *first, int64_t *count);
 
