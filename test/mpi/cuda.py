@@ -120,7 +120,7 @@ for fault, reason in (("launch", "cuLaunchKernelEx says"), ("network", "NCCL say
 # It sleeps while the others give up; mpirun may end it before it wakes.
 told("hang", "step '", "waited 3 s for one of the ranks ", str(BAD), "by NCCL", timeout=3,
      silent=True)
-told("absent", "group 'tp' of ranks 0 to 3: waited 3 s for NCCL to reach the other ranks",
+told("absent", "group 'tp' of ranks 0, 1, 2, 3: waited 3 s for NCCL to reach the other ranks",
      timeout=3, silent=True)
 
 # ---- What NCCL cannot do -------------------------------------------------------

@@ -7,6 +7,17 @@
 #include <algorithm>
 
 namespace layline::runtime::cuda {
+namespace {
+
+/// "0, 3"
+std::string listOf(const std::vector<std::int64_t> &ranks) {
+  std::string text;
+  for (std::int64_t rank : ranks)
+    text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  return text;
+}
+
+} // namespace
 
 Groups::Groups(const Plan &plan, std::vector<RankView> &ranks,
                const std::vector<std::unique_ptr<Card>> &cards,
@@ -112,9 +123,9 @@ void Groups::connect(Instance &instance, const CardsOfRanks &places, int group,
     if (mine)
       own.push_back({static_cast<int>(m), mine->card});
   }
-  std::vector<NcclComm> made = comms_.connect(
-      ids_.of(group, members.front()), members.size(), own,
-      concat(what, " of ranks ", members.front(), " to ", members.back()));
+  std::vector<NcclComm> made =
+      comms_.connect(ids_.of(group, members.front()), members.size(), own,
+                     what + " of ranks " + listOf(members));
   instance.comms.assign(members.size(), nullptr);
   for (std::size_t i = 0; i < own.size(); ++i)
     instance.comms[static_cast<std::size_t>(own[i].member)] = made[i];
