@@ -119,7 +119,9 @@ void Groups::connect(Instance &instance, const CardsOfRanks &places, int group,
              ": its ranks cannot reach one another's memory, and NCCL wants a "
              "card for each; ",
              mine ? mine->card->name() : print(cardOf(members[m])),
-             " has several: ranks ", members[before], " and ", members[m]);
+             " has several: ranks ", members[before], " and ", members[m],
+             isOfSeveralProcesses(group) ? "; in one process they may share it"
+                                         : "");
     if (mine)
       own.push_back({static_cast<int>(m), mine->card});
   }

@@ -29,7 +29,7 @@ std::unique_ptr<GoldenRun> golden(const std::string &plan,
 }
 
 /// Few rows are one_shot's, which sends addends and sums none on the way.
-constexpr int kRows = 20;
+constexpr int kRows = 9;
 
 std::vector<double> logitsOf(GoldenRun &run) {
   run.run(0, kRows);
