@@ -34,11 +34,11 @@ std::vector<RankShape> rankShapes(const Plan &plan, const CardRun &shape) {
   return shapes;
 }
 
-std::vector<RankView> rankViews(const Plan &plan, const CardRun &shape,
+std::vector<RankView> rankViews(const Plan &plan,
+                                const std::vector<RankShape> &shapes,
                                 const CardsOfRanks &places,
                                 const std::vector<std::unique_ptr<Card>> &cards,
                                 const std::vector<std::int64_t> &ranks) {
-  const std::vector<RankShape> shapes = rankShapes(plan, shape);
   std::vector<RankView> views(ranks.size());
   std::size_t card = 0;
   for (std::size_t place = 0; place < ranks.size(); ++place) {
@@ -73,10 +73,10 @@ CudaDevice::CudaDevice(const Plan &plan, const DeviceOptions &options,
       places_((checkSteps(plan), cardsOfRanks(plan, transport))),
       cards_(openCards(places_)),
       shape_(cuda::shapeOf(plan, types_, options.hooks)),
-      ranks_(rankViews(plan, shape_, places_, cards_, transport.localRanks())),
-      shapes_(rankShapes(plan, shape_)), islands_(islandsOf(cards_)),
-      groups_(plan, ranks_, cards_, islands_, places_, transport,
-              options.timeout),
+      shapes_(rankShapes(plan, shape_)),
+      ranks_(rankViews(plan, shapes_, places_, cards_, transport.localRanks())),
+      islands_(islandsOf(cards_)), groups_(plan, ranks_, cards_, islands_,
+                                           places_, transport, options.timeout),
       fused_(plan, options_, ranks_, cards_, groups_), collectives_(plan),
       weights_(plan, types_, ranks_, cards_, allocator()),
       sharedInputs_(plan, ranks_, islands_, groups_),
@@ -234,11 +234,10 @@ GlobalValue CudaDevice::readBuffer(int index,
   const Buffer &buffer = shape_.variant->buffers[index];
   BufferRead part = readOf(buffer, rows, shape_.tokens, shape_.past);
   NumberType type = types_.of(buffer);
-  const std::string what = part.name;
   auto read = [&](auto element) {
     using Element = decltype(element);
     return assembled<Element>(
-        part.shape, buffer.layout, shape_.tokens, shape_.past, what,
+        part.shape, buffer.layout, shape_.tokens, shape_.past, part.name,
         [&](const RankView &rank) {
           return readLocal<Element>(
               rank,

@@ -126,8 +126,6 @@ private:
   /// Ends what a run that failed left behind on the cards, `begun` if it is not
   /// null, and tells other processes.
   void breakOff(const Program *begun, const std::string &why);
-  /// "step 'L0.attn.reduce' (all_reduce, layer 0)"
-  std::string nameOf(const Step &step) const;
   std::string peersOf(const Step &step) const;
   void addTimes(const Program &program);
   void poison(const Variant &variant);
@@ -150,8 +148,8 @@ private:
   CardsOfRanks places_;
   std::vector<std::unique_ptr<Card>> cards_; // before all that is on them
   CardRun shape_;
+  std::vector<RankShape> shapes_;    ///< of all ranks
   std::vector<RankView> ranks_;      ///< of this process
-  std::vector<RankShape> shapes_;    ///< of all
   std::vector<std::size_t> islands_; ///< by card
   Groups groups_;
   FusedLaunches fused_;

@@ -14,13 +14,13 @@ constexpr std::size_t kMaxPrograms = 64;
 
 void CudaDevice::describeRun(const RunRequest &request) {
   shape_.describe(request, elementBytes());
-  for (RankView &rank : ranks_) {
+  for (RankShape &rank : shapes_)
     rank.parts = plan_.parts(request.tokens, rank.coordinates);
+  for (RankView &rank : ranks_) {
+    rank.parts = shapes_[static_cast<std::size_t>(rank.rank)].parts;
     // Known when the program is built: both places are aligned for any kernel.
     rank.inputs.assign(request.variant->buffers.size(), 0);
   }
-  for (RankShape &rank : shapes_)
-    rank.parts = plan_.parts(request.tokens, rank.coordinates);
   taps_.clear();
   if (options_.taps)
     taps_.list(*request.variant);
@@ -128,8 +128,7 @@ void CudaDevice::addStep(ProgramBuilder &builder, Program &program,
     try {
       add();
     } catch (const Error &error) {
-      fail(error.status(), "step '", step.id, "' (", step.info().name,
-           step.name().empty() ? "" : ", ", step.name(), "): ", error.what());
+      fail(error.status(), titleOf(step), ": ", error.what());
     }
   };
   const RunPlans &plans = *program.plans;

@@ -152,22 +152,17 @@ void CudaDevice::awaitRun(const Program &program) {
 /// timeout.
 void CudaDevice::awaitNccl(const Program &program) {
   using Clock = std::chrono::steady_clock;
-  std::size_t reached = 0;
-  Clock::time_point since = Clock::now();
-  Pause pause;
-  while (true) {
-    for (; reached < program.marked && hasReached(program.marks[reached]);
-         ++reached)
-      since = Clock::now();
-    if (reached == program.marked)
-      return;
-    const Step &step = *program.marks[reached].step;
-    groups_.comms().watch(nameOf(step));
-    double waited = std::chrono::duration<double>(Clock::now() - since).count();
-    if (waited > options_.timeout)
-      fail(LAYLINE_RUN_FAILURE, nameOf(step), ": waited ", options_.timeout,
-           " s for ", peersOf(step));
-    pause();
+  for (std::size_t reached = 0; reached < program.marked; ++reached) {
+    const NcclMark &mark = program.marks[reached];
+    const std::string title = titleOf(*mark.step);
+    const Clock::time_point begin = Clock::now();
+    for (Pause pause; !hasReached(mark); pause()) {
+      groups_.comms().watch(title);
+      if (std::chrono::duration<double>(Clock::now() - begin).count() >
+          options_.timeout)
+        fail(LAYLINE_RUN_FAILURE, title, ": waited ", options_.timeout,
+             " s for ", peersOf(*mark.step));
+    }
   }
 }
 
@@ -177,14 +172,9 @@ bool CudaDevice::hasReached(const NcclMark &mark) const {
     Result result = driver().eventQuery(mark.events[c].get());
     if (result == kErrorNotReady)
       return false;
-    check(result, "cuEventQuery", nameOf(*mark.step));
+    check(result, "cuEventQuery", titleOf(*mark.step));
   }
   return true;
-}
-
-std::string CudaDevice::nameOf(const Step &step) const {
-  return concat("step '", step.id, "' (", step.info().name,
-                step.name().empty() ? "" : ", ", step.name(), ")");
 }
 
 /// NCCL does not say whom it waits for: all ranks that the step brings together
@@ -324,7 +314,7 @@ void CudaDevice::mark(Program &program, const Step &step) {
     check(driver().eventRecord(
               mark.events[c].get(),
               streams_[c].get(static_cast<std::size_t>(step.stream))),
-          "cuEventRecord", nameOf(step));
+          "cuEventRecord", titleOf(step));
   }
 }
 
@@ -357,7 +347,7 @@ void CudaDevice::enqueue(Program &program, std::size_t only) {
       if (isNccl == calls.has_value())
         return;
       if (isNccl) {
-        calls.emplace(groups_.comms(), nameOf(step));
+        calls.emplace(groups_.comms(), titleOf(step));
       } else {
         calls->end();
         calls.reset();
@@ -453,9 +443,8 @@ void CudaDevice::checkFaults(const Program &program) {
       continue;
     const Step &step =
         program.variant->steps[static_cast<std::size_t>(record.step)];
-    fail(LAYLINE_RUN_FAILURE, "step '", step.id, "' (", step.info().name,
-         step.name().empty() ? "" : ", ", step.name(), ") on rank ",
-         record.rank, ": ", describe(record));
+    fail(LAYLINE_RUN_FAILURE, titleOf(step), " on rank ", record.rank, ": ",
+         describe(record));
   }
 }
 

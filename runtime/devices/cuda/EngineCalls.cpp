@@ -1,6 +1,7 @@
 #include "devices/cuda/EngineCalls.h"
 
 #include "devices/cuda/HostNumbers.h"
+#include "devices/cuda/Steps.h"
 #include "plan/Error.h"
 
 #include <vector>
@@ -29,9 +30,7 @@ bool ask(const Step &step, std::int64_t rank, Stream stream, const char *what,
   try {
     return isDone(call(asked), message, what);
   } catch (const Error &error) {
-    fail(error.status(), "step '", step.id, "' (", step.info().name,
-         step.name().empty() ? "" : ", ", step.name(), ") on rank ", rank, ": ",
-         error.what());
+    fail(error.status(), titleOf(step), " on rank ", rank, ": ", error.what());
   }
 }
 

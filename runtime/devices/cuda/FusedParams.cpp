@@ -42,10 +42,13 @@ RowAddresses addressesOf(const RankView &rank, const LaunchPlan &planned) {
     at.values = address(work.values);
   }
   at.residualOut = own(work.residualOut);
-  at.multicastRows = rank.multicast(at.rows);
-  at.multicastValues = rank.multicast(at.values);
-  at.multicastPayload = rank.multicast(at.payload);
-  at.multicastScales = rank.multicast(at.scales);
+  if (planned.variant.input == kernels::Input::OwedMulticast)
+    at.multicastRows = rank.multicast(at.rows);
+  if (planned.variant.output == kernels::Output::EveryoneMulticast) {
+    at.multicastValues = rank.multicast(at.values);
+    at.multicastPayload = rank.multicast(at.payload);
+    at.multicastScales = rank.multicast(at.scales);
+  }
   return at;
 }
 

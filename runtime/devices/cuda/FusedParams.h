@@ -44,8 +44,7 @@ struct QuantizedRows {
 };
 QuantizedRows quantizedRows(const RankView &rank, const LaunchPlan &planned);
 
-/// Where a rank's operands of a kernel of rows lie. Those by the switch are
-/// there where its memory reaches, whatever the variant.
+/// Where a rank's operands of a kernel of rows lie.
 RowAddresses addressesOf(const RankView &rank, const LaunchPlan &planned);
 
 /// Adds one launch of ranks of a card, which have the same kernel, grid and

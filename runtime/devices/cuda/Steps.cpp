@@ -46,6 +46,11 @@ local::Function functionFor(runtime::Function function) {
   return local::Function::Silu;
 }
 
+std::string titleOf(const Step &step) {
+  return concat("step '", step.id, "' (", step.info().name,
+                step.name().empty() ? "" : ", ", step.name(), ")");
+}
+
 namespace {
 
 [[noreturn]] void refuse(const Step &step, const std::string &why) {

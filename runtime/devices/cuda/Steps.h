@@ -4,12 +4,17 @@
 
 #include "devices/cuda/ProgramBuilder.h"
 
+#include <string>
+
 namespace layline::runtime::cuda {
 
 using StepFunction = void (*)(ProgramBuilder &, const Step &);
 
 /// Null for `fused`, which is its body.
 StepFunction functionOf(StepKind kind);
+
+/// "step 's20' (all_reduce, layer.3.mlp_out)", for messages.
+std::string titleOf(const Step &step);
 
 /// Throws Error (LAYLINE_REFUSED_FEATURE) that names the first step of the plan
 /// that the device cannot run, and why.

@@ -55,6 +55,9 @@ MessageTransport::MessageTransport(Link &link, const TransportOptions &options)
     fail(LAYLINE_REFUSED_FEATURE, "transport 'mpi': this MPI has tags to ",
          link.maxTag(), "; ", kTags, " are expected");
   localRanks_ = {link.rank()};
+  for (int process = 0; process < link.size(); ++process)
+    if (process != link.rank())
+      others_.insert(process);
 }
 
 void MessageTransport::connect(const Plan &plan, std::uint64_t identity) {
@@ -236,11 +239,7 @@ void MessageTransport::watch() {
     breakOff(none, error.what(), /*isKnown=*/false);
   }
   breakOffIfFailed(none);
-  std::set<int> others;
-  for (int process = 0; process < link_.size(); ++process)
-    if (process != link_.rank())
-      others.insert(process);
-  if (std::string why = findMissing(others); !why.empty())
+  if (std::string why = findMissing(others_); !why.empty())
     breakOff(none, why, /*isKnown=*/false);
 }
 

@@ -91,6 +91,7 @@ private:
   Notices notices_;
   std::string broken_; ///< why it is of no more use
   bool left_ = false;
+  std::set<int> others_; ///< processes
   std::chrono::steady_clock::time_point nextLook_ = {}, departed_ = {};
   int looksSince_ = 0; ///< somebody had departed
   std::vector<std::unique_ptr<Communicator>> groups_;

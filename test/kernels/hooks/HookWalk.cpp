@@ -146,6 +146,12 @@ layline_status readRows(void *, const layline_cache_request *, void *) {
   return LAYLINE_RUN_FAILURE;
 }
 
+void runPlan(const layline_options &options) {
+  Engine engine(options);
+  engine.load();
+  engine.run();
+}
+
 class Walk {
 public:
   explicit Walk(const WalkedDevice &device) : device_(device) {}
@@ -178,9 +184,7 @@ public:
       auto run = [&](bool bySwitch) {
         layline_options options = of();
         options.by_switch = bySwitch;
-        Engine engine(options);
-        engine.load();
-        engine.run();
+        runPlan(options);
       };
       if (device_.usesSwitch)
         return device_.usesSwitch(run);
@@ -303,13 +307,10 @@ private:
       layline_options options = of();
       options.poison = poison;
       Seen seen;
-      if (device_.poisons) {
-        Engine engine(options);
-        engine.load();
-        engine.run();
-      } else {
+      if (device_.poisons)
+        runPlan(options);
+      else
         runAllocated(options, seen, /*asProducts=*/true);
-      }
       return seen.poisoned;
     };
     if (device_.poisons)
